@@ -1,4 +1,7 @@
-//! Both levels on the server: SimplePIR over bytes, and over digits of its hint and answers.
+//! Both levels of DoublePIR on the server.
+//!
+//! The first is SimplePIR over bytes, the second SimplePIR over digits of the first one's hint and
+//! answers.
 //!
 //! In an update, each changed row of D needs its row of D·A₁ again. Each changed digit is a rank-one
 //! update of the second level's hint; if many changed, the product is computed again. Database,

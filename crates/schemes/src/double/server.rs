@@ -1,4 +1,4 @@
-//! The server of DoublePIR: `Setup` and `Answer` of section 5, and updates.
+//! The server of DoublePIR: `Setup`, `Answer` and updates.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};

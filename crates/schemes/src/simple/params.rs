@@ -1,4 +1,4 @@
-//! Parameters of SimplePIR: matrix, LWE set and rounding of the answer.
+//! Parameters of SimplePIR: matrix, LWE set and rounding.
 //!
 //! A *unit* is the fewest records that fill whole bytes: one record of whole bytes, eight records
 //! of 1 or 3 bits.

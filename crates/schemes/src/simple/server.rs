@@ -1,4 +1,4 @@
-//! The server of SimplePIR: `Setup` and `Answer` of figure 2, and updates.
+//! The server of SimplePIR: `Setup`, `Answer` and updates.
 //!
 //! An update writes new bytes to the matrix. For each changed byte the hint takes a rank-one
 //! update; if many bytes changed, their rows of the hint are computed again. Database and hint are

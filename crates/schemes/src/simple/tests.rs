@@ -1,4 +1,4 @@
-//! Parameters; noise, secrets and updates at full parameters, seen from the inside.
+//! Parameters, noise, secrets and updates of SimplePIR, from inside.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;

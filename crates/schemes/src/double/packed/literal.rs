@@ -1,4 +1,4 @@
-//! Variants, unchecked parameters, the noise of both levels, and the search for parameters.
+//! Variants, noise, and the search for parameters.
 //!
 //! The first level is DoublePIR's (`crate::double::noise`): masks and bodies are rounded to their
 //! digits, and the bound holds for every database. The second level is a packed selection

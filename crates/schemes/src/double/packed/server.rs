@@ -11,7 +11,7 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Progress, Records, Result};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
-use papir_lattice::selection::{matrix_words, place, write_columns};
+use papir_lattice::selection::place;
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use super::params::Params;
 use crate::double::levels::FirstLevel;
 use crate::shared::byte_matrix::load_matrix;
 use crate::shared::digits::Digits;
-use crate::shared::matrices::BLOCK_COLUMNS;
+use crate::shared::matrices::encode_columns;
 use crate::shared::messages::{PublicSeed, load_seed};
 use crate::shared::parameters::estimate;
 use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionQuery};
@@ -132,7 +132,7 @@ impl<V: Variant> Server<V> {
     ) -> Result<Self> {
         check_source(V::NAME, params.shape(), records)?;
         let first = FirstLevel::new(seed, params.layout.encode(records, progress)?);
-        let tiles = split_hint(&params, first.hint(&params.lwe, progress).slice_mut(), progress);
+        let tiles = split_hint(&params, first.hint(&params.lwe, progress).slice_mut(), progress)?;
         let second = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
         Ok(Self { params, public: PublicSeed { seed }, first, second })
     }
@@ -153,17 +153,12 @@ impl<V: Variant> Server<V> {
 
 /// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
 /// each of n words, the digits from the lowest on.
-fn split_hint<V: Variant>(params: &Params<V>, hint: &[u32], progress: &dyn Progress) -> AlignedBytes {
-    let (rows, columns) = (params.selection.matrix_rows(), params.layout.units);
-    let mut tiles = AlignedBytes::zeroed(2 * matrix_words(rows, columns));
-    progress.stage("digits", columns as u64);
-    let unit_words = params.layout.bundle.unit_bytes * N;
-    for (block, words) in hint.chunks(BLOCK_COLUMNS * unit_words).enumerate() {
-        let split: Vec<_> = words.par_chunks(unit_words).map(|words| column(params, words)).collect();
-        write_columns(tiles.slice_mut(), columns, block * BLOCK_COLUMNS, &split);
-        progress.advance(split.len() as u64);
-    }
-    tiles
+fn split_hint<V: Variant>(params: &Params<V>, hint: &[u32], progress: &dyn Progress) -> Result<AlignedBytes> {
+    let (units, words) = (params.layout.units, params.layout.bundle.unit_bytes * N);
+    progress.stage("digits", units as u64);
+    encode_columns((params.selection.matrix_rows(), units), progress, |unit| {
+        Ok(column(params, &hint[unit * words..][..words]))
+    })
 }
 
 /// One column: of the B·n words of a unit, padding rows included.

@@ -1,5 +1,4 @@
-//! Noise of both levels for each packing, what the second level encrypts, updates: seen from the
-//! inside.
+//! Noise, secrets and updates of a packed DoublePIR, from inside.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;

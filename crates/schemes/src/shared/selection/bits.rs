@@ -1,4 +1,4 @@
-//! Noise of a packed selection, and the choice of message bits.
+//! Noise of a packed selection; choice of message bits.
 //!
 //! A coefficient of an answer decodes 2^(−D)·q·x + noise. The noise is the sum of
 //!

@@ -1,4 +1,4 @@
-//! Families of packings, CDKS and InspiRING, and the cost of their instances.
+//! Families of packings: CDKS and InspiRING.
 
 use std::fmt::Debug;
 

@@ -1,8 +1,9 @@
-//! Packed selection of a matrix column, shared by YPIR, InsPIRe₀ and SimpleYPIR.
+//! Packed selection of a matrix column.
 //!
-//! The client sends the encrypted unit vector of a column and a packing key. The server multiplies
-//! its matrix with the vector and packs the result with the key. Words that are made online from
-//! the same selector are not packed: each is coefficient 0 of a ring encryption of its own.
+//! YPIR, InsPIRe₀ and SimpleYPIR share it. The client sends the encrypted unit vector of a column and
+//! a packing key. The server multiplies its matrix with the vector and packs the result with the key.
+//! Words that are made online from the same selector are not packed: each is coefficient 0 of a ring
+//! encryption of its own.
 //!
 //! | part | here |
 //! |---|---|

@@ -1,6 +1,7 @@
-//! Layout of the matrix: records fill columns, a column is some packs of d words.
+//! Layout of the matrix of words.
 //!
-//! Words are 16 bits of the records' bytes, whitened by a public stream.
+//! Records fill columns; a column is some packs of d words. A word is 16 bits of the records' bytes,
+//! whitened by a public stream.
 
 use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
 use papir_lattice::selection::{matrix, place};
