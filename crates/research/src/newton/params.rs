@@ -13,7 +13,7 @@ use papir_core::{
 use zeroize::Zeroizing;
 
 use super::fhe::RANK;
-use papir_schemes::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use papir_schemes::shared::messages::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Reason for the refusal of servers and clients.
 pub(super) const REASON: &str = "whoever sees a query computes its index from it";

@@ -16,7 +16,7 @@
 //! which takes the place of (x/g)^(t+1).
 
 use super::code::Buckets;
-use crate::shared::goals::MAX_FAILURE_LOG2;
+use crate::shared::parameters::MAX_FAILURE_LOG2;
 
 /// Widest groups considered, relative to the capacity. In wider ones most buckets would hold no
 /// wanted record.

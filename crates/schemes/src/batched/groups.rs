@@ -7,7 +7,7 @@ use papir_core::{Blob, Record, RecordBuffer, Records, Result, Shape};
 use super::bucket::Bucket;
 use super::code::{Code, Place};
 use super::params::BatchedParams;
-use crate::shared::readback::read_each;
+use crate::shared::stored_records::read_each;
 
 /// Records of one group: copies, and zeros at empty places.
 pub(super) struct Copies<'a, S: Bucket> {

@@ -10,10 +10,8 @@ use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, e
 use super::bound::{least_width, most_width, placement_log2};
 use super::bucket::Bucket;
 use super::code::{Buckets, Place};
-use crate::shared::describe::sealed;
-use crate::shared::goals::{MAX_FAILURE_LOG2, score};
-use crate::shared::parameter_errors::{check_failure, refused};
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
+use crate::shared::parameters::{MAX_FAILURE_LOG2, check_failure, refused, score, sealed};
 
 /// Largest capacity of a batch.
 pub const MAX_CAPACITY: usize = 1024;

@@ -15,9 +15,8 @@ use super::code::{Code, Place};
 use super::groups::{Copies, GroupSink, GroupSource};
 use super::params::BatchedParams;
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
-use crate::shared::public_seed::load_seed;
-use crate::shared::readback::read_each;
-use crate::shared::shapes::check_source;
+use crate::shared::messages::load_seed;
+use crate::shared::stored_records::{check_source, read_each};
 
 const HEADER: &str = "batched/header";
 /// A read of at least 1/`MANY` of all records reads whole buckets.

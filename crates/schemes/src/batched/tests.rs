@@ -9,7 +9,7 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::inspire::parts::InspireInParts;
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
 use crate::simple::Simple;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {

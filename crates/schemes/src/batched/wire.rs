@@ -12,7 +12,7 @@ use papir_ring::prg::Seed;
 
 use super::bucket::Bucket;
 use super::params::BatchedParams;
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
 
 /// Public part of a batch's groups.
 pub struct BatchedPublic<S: Bucket> {

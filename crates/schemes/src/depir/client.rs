@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::params::{CHUNK_BYTES, Depir, DepirParams};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 /// Secret of one query: the key, and the position of each record in its entry.
 pub struct DepirSecret {

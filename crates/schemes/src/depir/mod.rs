@@ -35,7 +35,7 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 pub use params::Depir;
 

@@ -17,13 +17,9 @@ use papir_ring::rns::log2_product;
 
 use super::lines;
 use super::simplex::Simplex;
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::goals::{best, score};
-use crate::shared::parameter_errors::{refused, unfit};
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{best, one_record, refused, score, sealed, sealed_public, security, unfit};
 use crate::shared::units::Units;
-use crate::shared::words::read_all;
 
 /// The most records.
 const MAX_RECORDS: u64 = 1 << 20;

@@ -19,7 +19,7 @@ use super::structure::levels::Steps;
 use super::structure::table::Store;
 use super::structure::{Effort, Points, Structure};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 use crate::shared::stored_records;
 
 const RECORDS: &str = "depir/records";

@@ -15,7 +15,7 @@ use papir_lattice::bv::key::mask;
 use papir_ring::prg::Seed;
 
 use super::params::DepirParams;
-use crate::shared::words::{pack, read_all, unpack_u32};
+use crate::shared::messages::{pack, read_all, unpack_u32};
 
 /// Encrypted points of up to n indices.
 pub struct DepirQuery {

@@ -14,9 +14,9 @@ use papir_core::scheme::Wire;
 use papir_core::{Blob, Error, Result};
 use papir_ring::prg::Seed;
 
-use super::noise::coefficients;
+use super::levels::coefficients;
 use super::params::DoubleParams;
-use crate::shared::words::{pack, unpack_u32 as unpack};
+use crate::shared::messages::{pack, unpack_u32 as unpack};
 
 /// The seed of A₁ and A₂, and the second level's hint, rounded.
 #[derive(Clone, Debug)]

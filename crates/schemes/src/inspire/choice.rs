@@ -11,10 +11,10 @@ use super::layout::{PLAINTEXT, elements};
 use super::literal::{KeyBits, Literal, NAME};
 use super::params::Params;
 use super::search::{self, Search};
-use crate::shared::describe::{one_record, security};
-use crate::shared::goals::MAX_FAILURE_LOG2;
-use crate::shared::ring_bytes::{gadget_of, gadget_values, read_bytes, read_ring, write_bytes, write_ring};
-use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::messages::{
+    gadget_of, gadget_values, read_bytes, read_ring, read_shape, write_bytes, write_ring, write_shape,
+};
+use crate::shared::parameters::{MAX_FAILURE_LOG2, one_record, security};
 
 impl Params {
     /// The smallest messages with at most `columns` columns, as many as a t of a power of two, or

@@ -18,8 +18,8 @@ use super::literal::{Inspire, NAME};
 use super::masks::{packing, rgsw_masks, whitening};
 use super::params::Params;
 use super::wire::{Answer, Query};
-use crate::shared::place::Location;
-use crate::shared::public_seed::PublicSeed;
+use crate::shared::messages::PublicSeed;
+use crate::shared::units::Location;
 
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client {

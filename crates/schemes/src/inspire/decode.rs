@@ -7,7 +7,7 @@ use papir_ring::prg::Seed;
 
 use super::layout::{Layout, PLAINTEXT};
 use super::masks::whitening;
-use crate::shared::readback::read_columns;
+use crate::shared::stored_records::read_columns;
 
 /// An encoded matrix, read by columns.
 pub struct Columns<'a> {

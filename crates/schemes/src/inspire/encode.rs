@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::layout::{Layout, PLAINTEXT};
 use super::masks::whitening;
-use crate::shared::encode::BLOCK_COLUMNS;
+use crate::shared::matrices::BLOCK_COLUMNS;
 
 /// The centred value that does not fit 16 bits: +32768, stored as −32768.
 const EXCEPTION: i32 = 1 << 15;

@@ -4,8 +4,7 @@ use papir_core::{Error, Result, Shape};
 use papir_kernels::matvec_i16;
 
 use super::interpolation::Interpolation;
-use crate::shared::place::{Location, MAX_COLUMNS};
-use crate::shared::units::Units;
+use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
 /// Plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word is a residue.
 pub const PLAINTEXT: u32 = 65537;

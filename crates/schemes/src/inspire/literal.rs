@@ -6,7 +6,7 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::interpolation::Interpolation;
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 
 /// The scheme's name.
 pub(crate) const NAME: &str = "inspire";

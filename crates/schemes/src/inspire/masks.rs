@@ -11,7 +11,7 @@ use papir_ring::{Poly, Values};
 use super::interpolation::MAX_VARIABLES;
 use super::literal::NAME;
 use super::params::Params;
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 
 /// Labels of the RGSW encryptions of each variable's point.
 const RGSW: [&str; MAX_VARIABLES] = ["inspire/rgsw", "inspire/rgsw/1", "inspire/rgsw/2", "inspire/rgsw/3"];

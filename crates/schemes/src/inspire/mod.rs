@@ -49,7 +49,7 @@ mod work;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-pub use crate::shared::public_seed::PublicSeed as Public;
+pub use crate::shared::messages::PublicSeed as Public;
 pub use client::{Client, Secret};
 pub use interpolation::Interpolation;
 pub use literal::Inspire;

@@ -8,7 +8,7 @@ use papir_lattice::noise::Setting;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral, RlweParams};
 
 use super::literal::{NAME, check_matrix};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 
 /// Primes of the moduli that are tried, below 2⁵³, 2⁵⁵ and 2^55.9. Of two with equal messages the
 /// search takes the smaller one, which is more secure.

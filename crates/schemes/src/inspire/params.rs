@@ -10,8 +10,8 @@ use super::layout::{Layout, PLAINTEXT};
 use super::literal::NAME;
 pub use super::literal::{KeyBits, Literal};
 use super::noise::{Noise, NoiseInput};
-use crate::shared::parameter_errors::{check_failure, refused, unfit};
-use crate::shared::selector::Selector;
+use crate::shared::matrices::Selector;
+use crate::shared::parameters::{check_failure, refused, unfit};
 
 /// Checked parameters with the tables built from them.
 #[derive(Clone, Debug)]

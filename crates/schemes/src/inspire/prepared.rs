@@ -21,8 +21,8 @@ use super::encode::encode;
 use super::layout::Layout;
 use super::masks::packing;
 use super::params::Params;
+use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks, encryptions, sized};
-use crate::shared::row_masks::RowMasks;
 
 /// A packing key, expanded.
 pub(crate) type Key = OnlineKey<inspiring::OnlineKey>;

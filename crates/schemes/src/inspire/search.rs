@@ -15,7 +15,7 @@ use super::moduli::{MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS};
 use super::noise;
 use super::params::Params;
 use super::widths::Frame;
-use crate::shared::goals::{MAX_FAILURE_LOG2, best, successes};
+use crate::shared::parameters::{MAX_FAILURE_LOG2, best, successes};
 
 /// Moduli and numbers of digits are polished if their messages are at most a 32nd larger than the
 /// smallest.

@@ -18,9 +18,9 @@ use super::masks::rgsw_masks;
 use super::params::Params;
 use super::prepared::{Key, Prepared, Sections};
 use super::wire::{Answer, Query};
+use crate::shared::messages::PublicSeed;
 use crate::shared::packs::Names;
-use crate::shared::public_seed::PublicSeed;
-use crate::shared::shapes::check_source;
+use crate::shared::stored_records::check_source;
 
 const SECTIONS: Sections = Sections {
     header: "inspire/header",

@@ -18,7 +18,7 @@ use super::encode::{Column, replace};
 use super::layout::Layout;
 use super::params::Params;
 use super::prepared::{Exceptions, PackMasks, Prepared, part_words};
-use crate::shared::changes::{Placed, by_column, columns};
+use crate::shared::units::{Placed, by_column, columns};
 
 /// Columns that are changed together, to bound the memory beside the matrix.
 const BLOCK_COLUMNS: usize = 64;

@@ -5,7 +5,7 @@ use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 
 use super::params::Params;
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{pack, unpack};
 
 /// A query (Algorithm 8) without the public masks, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,8 @@ use papir_kernels::bits::packed_len;
 
 use super::layout::Layout;
 use super::params::Params;
-use crate::shared::describe::{sealed, sealed_public};
-use crate::shared::goals::{READ_RATE, score};
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
+use crate::shared::parameters::{READ_RATE, score, sealed, sealed_public};
 
 /// Seconds of one external product of two digits, to compare candidates.
 const EXTERNAL_PRODUCT: f64 = 5e-5;

@@ -17,7 +17,7 @@ use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
 
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 
 /// Lengths of the short keys, with the names of the schemes that use them.
 pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {

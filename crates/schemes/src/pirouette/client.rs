@@ -17,7 +17,7 @@ use super::noise::DECODING_PART;
 use super::path::Path;
 use super::secrets::{RetrievalSecret, State};
 use super::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 /// A client.
 pub struct RetrievalClient<S: Path> {

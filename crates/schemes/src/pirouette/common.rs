@@ -14,8 +14,7 @@ use rand_core::CryptoRng;
 use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE};
 use super::layout::Layout;
 use super::noise::Retrieved;
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security};
 
 /// How polynomials are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,8 +31,7 @@ use rayon::prelude::*;
 use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS};
 use super::common::RetrievalParams;
 use super::secrets::Secrets;
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::words::{pack, unpack, unpack_u32};
+use crate::shared::messages::{SEED_BYTES, pack, unpack, unpack_u32};
 
 /// Name of the keys in errors.
 const WHAT: &str = "evaluation keys";

@@ -8,7 +8,7 @@
 use papir_core::{Change, Records, Result, Shape};
 
 use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 use crate::shared::units::Units;
 
 /// Most bits of an item's number. With the padding bit, a query's error stays small relative to the

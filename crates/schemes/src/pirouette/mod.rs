@@ -53,7 +53,7 @@ pub use params::Pirouette;
 use path::{Path, Selecting};
 use retrieval::{Sections, Selection};
 
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 impl<T: ParameterSet> Scheme for Pirouette<T> {
     const NAME: &'static str = T::NAME;

@@ -11,7 +11,7 @@ use super::chain::{
     TERNARY,
 };
 use super::layout::Layout;
-use crate::shared::goals::MAX_FAILURE_LOG2;
+use crate::shared::parameters::MAX_FAILURE_LOG2;
 
 /// Largest accepted error of an answer, relative to half the distance between messages.
 pub(crate) const DECODING_PART: f64 = 0.875;

@@ -17,9 +17,8 @@ use super::noise::{self, Noise, NoiseInput};
 use super::retrieval::FAST;
 use super::search::{GATES, best, closing, spans};
 use super::wire::SEED_BYTES;
-use crate::shared::parameter_errors::refused;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::messages::{SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::refused;
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 4 + 1 + 1;

@@ -9,7 +9,7 @@ use super::keys::{Expanded, Keys};
 use super::retrieval::{Sections, Selection};
 use super::secrets::{RetrievalSecret, State};
 use super::wire::RetrievalAnswer;
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 /// A scheme whose clients register expanded keys and decrypt answers in the response ring.
 pub trait Path:

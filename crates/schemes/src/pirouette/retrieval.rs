@@ -13,7 +13,7 @@ use super::common::Form;
 use super::first::{self, Plane};
 use super::fold::Gates;
 use super::layout::Layout;
-use crate::shared::readback::read_each;
+use crate::shared::stored_records::read_each;
 
 /// log₂ of the columns folded together. They stay in the last-level cache.
 const LOG2_GROUP: u32 = 8;

@@ -6,8 +6,7 @@ use papir_core::{Description, Result, Shape};
 
 use super::chain::RESPONSE_DEGREE;
 use super::layout::LEAST_SPAN;
-use crate::shared::goals::{self, score, successes};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::{self, refused, score, successes};
 
 /// Digits of the gates' gadgets and log₂ of their bases, fewest digits first.
 pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
@@ -36,7 +35,7 @@ pub(crate) fn best<P: Parameters>(
     goal: Goal,
     choices: impl Iterator<Item = Result<P>>,
 ) -> Result<P> {
-    let best = goals::best(successes(choices)?, |params| cost(&params.describe(), goal));
+    let best = parameters::best(successes(choices)?, |params| cost(&params.describe(), goal));
     best.ok_or_else(|| refused(scheme)("no items"))
 }
 

@@ -16,8 +16,8 @@ use super::path::{Path, Selecting};
 use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
 use super::wire::RetrievalAnswer;
-use crate::shared::empty_public::EmptyPublic;
-use crate::shared::shapes::check_source;
+use crate::shared::messages::EmptyPublic;
+use crate::shared::stored_records::check_source;
 
 /// A prepared database.
 pub struct RetrievalServer<S: Path> {

@@ -24,7 +24,7 @@ use super::search::GATES;
 use super::secrets::State;
 use super::server::RetrievalServer;
 use super::{Pirouette, Standard};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 /// A database, its client, and the client's keys.
 struct Case {

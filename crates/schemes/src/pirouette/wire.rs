@@ -14,7 +14,7 @@ use papir_ring::prg::Seed;
 
 use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
 use super::common::{LweParams, RetrievalParams};
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{pack, unpack};
 
 /// Valid lengths of a query's seed.
 pub(crate) const SEED_BYTES: [usize; 2] = [32, 16];

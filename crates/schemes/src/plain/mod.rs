@@ -20,11 +20,9 @@ use papir_core::{
 };
 use rand_core::CryptoRng;
 
-use crate::shared::describe::{one_record, sealed, sealed_public};
-use crate::shared::empty_public::EmptyPublic;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::messages::{EmptyPublic, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{one_record, sealed, sealed_public};
 use crate::shared::stored_records;
-use crate::shared::words::read_all;
 
 const RECORDS: &str = "plain/records";
 /// Bytes of the nonce that binds an answer to its query.
@@ -68,16 +66,6 @@ impl PlainParams {
     fn answer_bytes(&self) -> usize {
         NONCE_BYTES + BATCH * self.shape.record_bytes()
     }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            public: sealed_public(SHAPE_BYTES, 0),
-            query: sealed(self.query_bytes()),
-            answer: sealed(self.answer_bytes()),
-            database: self.shape.total_bytes(),
-            ..Sizes::default()
-        }
-    }
 }
 
 impl Parameters for PlainParams {
@@ -94,7 +82,13 @@ impl Parameters for PlainParams {
             scheme: Plain::NAME,
             privacy: Plain::PRIVACY,
             shape: self.shape,
-            sizes: self.sizes(),
+            sizes: Sizes {
+                public: sealed_public(SHAPE_BYTES, 0),
+                query: sealed(self.query_bytes()),
+                answer: sealed(self.answer_bytes()),
+                database: self.shape.total_bytes(),
+                ..Sizes::default()
+            },
             security: None,
             failure_log2: f64::NEG_INFINITY,
             limits: Limits { batch: BATCH, ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord) },

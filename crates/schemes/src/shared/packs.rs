@@ -10,7 +10,7 @@ use papir_lattice::rlwe::Rlwe;
 use papir_ring::{Coefficients, Poly, Ring, Values};
 use rayon::prelude::*;
 
-use super::parameter_errors::refused;
+use super::parameters::refused;
 
 /// Scheme of the packs, and the names of their sections.
 #[derive(Clone, Copy, Debug)]

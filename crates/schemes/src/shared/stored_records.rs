@@ -1,10 +1,29 @@
-//! A stored copy of the packed records of a source.
+//! Stored copies of a source's records, and records read back from a prepared database.
+
+use std::ops::Range;
 
 use papir_core::scheme::check_changes;
 use papir_core::sections::SectionSource;
-use papir_core::{AlignedBytes, Blob, Change, Error, Progress, RecordBuffer, Records, Result, Shape};
+use papir_core::{
+    AlignedBytes, Blob, Change, Error, Progress, Record, RecordBuffer, Records, Result, Shape, check_read,
+};
+use rayon::prelude::*;
 
-use crate::shared::shapes::check_source;
+use super::units::Units;
+
+/// Checks that a source of records has the shape of the parameters.
+///
+/// # Errors
+/// [`Error::Parameters`].
+pub fn check_source(scheme: &'static str, shape: Shape, records: &dyn Records) -> Result<()> {
+    let found = records.shape();
+    if found == shape {
+        return Ok(());
+    }
+    let words = |s: Shape| format!("{} records of {} bits", s.records(), s.record_bits());
+    let reason = format!("chosen for {}, the source has {}", words(shape), words(found));
+    Err(Error::Parameters { scheme, reason })
+}
 
 /// Records read at a time; a multiple of 8, so that every read starts on a whole byte.
 const READ_RECORDS: u64 = 1 << 12;
@@ -53,4 +72,124 @@ pub fn load(shape: Shape, source: &dyn SectionSource, section: &str) -> Result<B
     let packed = source.get(section)?;
     Error::check_length("the section of records", packed.len(), shape.total_bytes() as usize)?;
     Ok(packed)
+}
+
+/// Columns that are decoded together, to bound the memory beside the output.
+const BLOCK_COLUMNS: u64 = 64;
+
+/// Reads records back, as [`papir_core::Records::read_packed`] does. `decode` returns the bytes of
+/// a column: `units` units and any padding. Columns are in the order of their units.
+///
+/// # Errors
+/// As [`papir_core::Records::read_packed`].
+pub(crate) fn read_columns(
+    bundle: &Units,
+    units: u64,
+    (first, count): (u64, u64),
+    out: &mut [u8],
+    decode: impl Fn(usize) -> Vec<u8> + Sync,
+) -> Result<()> {
+    check_read(&bundle.shape, first, count, out.len())?;
+    let (end, records) = (first + count, units * bundle.per_unit);
+    let mut packer = Packer::new(out);
+    let (mut next, last) = (first / records, end.div_ceil(records));
+    while next < last && count > 0 {
+        let block = next..last.min(next + BLOCK_COLUMNS);
+        let columns: Vec<Vec<u8>> = block.clone().into_par_iter().map(|i| decode(i as usize)).collect();
+        for (column, bytes) in block.zip(&columns) {
+            let start = column * records;
+            let wanted = first.max(start) - start..end.min(start + records) - start;
+            put_records(bundle, bytes, wanted, &mut packer);
+        }
+        next += BLOCK_COLUMNS;
+    }
+    Ok(())
+}
+
+/// Reads records one by one, as [`papir_core::Records::read_packed`] does. `record` returns each,
+/// or `None` for zeros.
+///
+/// # Errors
+/// As [`papir_core::Records::read_packed`], and those of `record`.
+pub(crate) fn read_each(
+    shape: &Shape,
+    (first, count): (u64, u64),
+    out: &mut [u8],
+    record: impl Fn(u64) -> Result<Option<Record>>,
+) -> Result<()> {
+    check_read(shape, first, count, out.len())?;
+    if count == 0 {
+        return Ok(());
+    }
+    let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
+    for i in 0..count {
+        if let Some(record) = record(first + i)? {
+            packed.set(i, &record)?;
+        }
+    }
+    out.copy_from_slice(packed.packed());
+    Ok(())
+}
+
+/// Packs a range of records of a column.
+fn put_records(bundle: &Units, column: &[u8], wanted: Range<u64>, packer: &mut Packer<'_>) {
+    let (bits, unit_bits) = (bundle.shape.record_bits(), 8 * bundle.unit_bytes as u64);
+    let mut next = wanted.start;
+    while next < wanted.end {
+        let (unit, slot) = bundle.locate(next);
+        // Without gaps, a run of records is one of bits.
+        let run = match (bundle.stored_bits == bits, bundle.per_unit * bits == unit_bits) {
+            (true, true) => wanted.end - next,
+            (true, false) => (bundle.per_unit - slot).min(wanted.end - next),
+            (false, _) => 1,
+        };
+        packer.put(column, unit * unit_bits + slot * bundle.stored_bits, run * bits);
+        next += run;
+    }
+}
+
+/// Writes bit strings one after the other, least significant bit first.
+struct Packer<'a> {
+    out: &'a mut [u8],
+    /// Bits written so far.
+    written: u64,
+}
+
+impl<'a> Packer<'a> {
+    fn new(out: &'a mut [u8]) -> Self {
+        out.fill(0);
+        Self { out, written: 0 }
+    }
+
+    /// Appends `bits` bits of a string from position `from`.
+    fn put(&mut self, source: &[u8], from: u64, bits: u64) {
+        let mut done = 0;
+        if from.is_multiple_of(8) && self.written.is_multiple_of(8) {
+            let (start, to, bytes) = ((from / 8) as usize, (self.written / 8) as usize, (bits / 8) as usize);
+            self.out[to..to + bytes].copy_from_slice(&source[start..start + bytes]);
+            done = bits / 8 * 8;
+        }
+        while done < bits {
+            let taken = (bits - done).min(56);
+            self.or(self.written + done, window(source, from + done) & ((1 << taken) - 1));
+            done += taken;
+        }
+        self.written += bits;
+    }
+
+    /// Sets at most 56 bits of zeroed output from a position.
+    fn or(&mut self, position: u64, bits: u64) {
+        let tail = self.out[(position / 8) as usize..].iter_mut();
+        let shifted = bits << (position % 8);
+        tail.zip(shifted.to_le_bytes()).for_each(|(out, byte)| *out |= byte);
+    }
+}
+
+/// At least 57 bits of a string from position `from`; zeros beyond its end.
+fn window(source: &[u8], from: u64) -> u64 {
+    let tail = source.get((from / 8) as usize..).unwrap_or_default();
+    let mut bytes = [0; 8];
+    let taken = tail.len().min(8);
+    bytes[..taken].copy_from_slice(&tail[..taken]);
+    u64::from_le_bytes(bytes) >> (from % 8)
 }

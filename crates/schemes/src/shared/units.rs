@@ -1,9 +1,8 @@
-//! Units of a fixed number of bytes that hold short records.
+//! Units of a fixed number of bytes that hold short records, stacked in columns.
 
-use papir_core::{Change, RecordBuffer, Records, Result, Shape, extract_bits};
-use papir_core::{Error, Record};
+use papir_core::{Change, Error, Record, RecordBuffer, Records, Result, Shape, extract_bits};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Records in units: either a multiple of 8 of them without gaps, or each padded to whole bytes,
 /// whichever holds more. So a source is read at byte boundaries.
@@ -77,13 +76,11 @@ impl Units {
     fn place(&self, packed: &[u8], from: u64, count: u64, unit: &mut [u8]) {
         let bits = self.shape.record_bits();
         if self.stored_bits == bits {
-            let run = extract_bits(packed, from * bits, count * bits);
-            unit[..run.len()].copy_from_slice(&run);
+            copy_bits(packed, from * bits, count * bits, unit);
             return;
         }
         for i in 0..count {
-            let record = extract_bits(packed, (from + i) * bits, bits);
-            unit[(i * self.stored_bits / 8) as usize..][..record.len()].copy_from_slice(&record);
+            copy_bits(packed, (from + i) * bits, bits, &mut unit[(i * self.stored_bits / 8) as usize..]);
         }
     }
 
@@ -124,44 +121,60 @@ impl Units {
     }
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units_hold_whole_records() {
-        for (bits, stored, per_unit) in [(1, 1, 256), (3, 3, 80), (8, 8, 32), (13, 16, 16), (250, 256, 1)] {
-            let bundle = Units::new(Shape::new(1000, bits).unwrap(), 32).unwrap();
-            assert_eq!((bundle.stored_bits, bundle.per_unit), (stored, per_unit), "{bits} bits");
-            assert_eq!(bundle.units(), 1000u64.div_ceil(per_unit));
-        }
-        let error = Units::new(Shape::new(9, 257).unwrap(), 32).unwrap_err().to_string();
-        assert_eq!(error, "the record length in bits is 257: expected at most 256, a unit of 32 bytes");
+/// Copies a range of bits to the front of zeroed bytes.
+fn copy_bits(packed: &[u8], start: u64, bits: u64, out: &mut [u8]) {
+    let (offset, shift) = ((start / 8) as usize, start % 8);
+    let byte = |i: usize| packed.get(offset + i).map_or(0, |&byte| u16::from(byte));
+    let out = &mut out[..bits.div_ceil(8) as usize];
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = ((byte(i) | byte(i + 1) << 8) >> shift) as u8;
     }
-
-    #[test]
-    fn records_are_read_set_and_selected() {
-        for bits in [1, 3, 8, 13, 64, 250] {
-            let shape = Shape::new(613, bits).unwrap();
-            let mut records = RecordBuffer::zeroed(shape);
-            let value = |i: u64| {
-                let bytes: Vec<u8> = (0..32).map(|k| (i * 31 + k * 7) as u8).collect();
-                extract_bits(&bytes, 0, bits)
-            };
-            (0..613).for_each(|i| records.set(i, &value(i)).unwrap());
-            let bundle = Units::new(shape, 32).unwrap();
-            for index in [0, 1, 300, 611, 612] {
-                let (unit, slot) = bundle.locate(index);
-                let mut bytes = vec![0; 32];
-                bundle.read(&records, unit, &mut bytes).unwrap();
-                assert_eq!(bundle.select(&bytes, slot), value(index), "{bits} bits, record {index}");
-                bundle.set(&mut bytes, &Change { index, record: value(index + 1) }).unwrap();
-                assert_eq!(bundle.select(&bytes, slot), value(index + 1));
-                if slot > 0 {
-                    assert_eq!(bundle.select(&bytes, slot - 1), value(index - 1));
-                }
-            }
-        }
+    if let (Some(last), 1..) = (out.last_mut(), bits % 8) {
+        *last &= (1 << (bits % 8)) - 1;
     }
+}
+
+/// Most columns of a matrix over the packing ring: a selector of 115 MB. Bounds what a client
+/// allocates for a server's parameters.
+pub(crate) const MAX_COLUMNS: u64 = 1 << 24;
+
+/// Place of one record. As secret as the index.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct Location {
+    /// Unit that holds the record.
+    pub unit: u64,
+    /// Column of the unit.
+    pub column: u32,
+    /// Position of the unit in its column.
+    pub block: u32,
+    /// Position of the record in its unit.
+    pub slot: u64,
+}
+
+impl Units {
+    /// Place of a record in columns of `blocks` units. No branch depends on the index.
+    pub(crate) fn location(&self, index: u64, blocks: usize) -> Location {
+        let ((unit, slot), blocks) = (self.locate(index), blocks as u64);
+        Location { unit, column: (unit / blocks) as u32, block: (unit % blocks) as u32, slot }
+    }
+}
+
+/// A change and its column.
+#[derive(Clone, Copy)]
+pub(crate) struct Placed<'a> {
+    pub(crate) column: usize,
+    pub(crate) change: &'a Change,
+}
+
+/// Sorts changes by column; those of one column keep their order.
+pub(crate) fn by_column(changes: &[Change], column: impl Fn(u64) -> usize) -> Vec<Placed<'_>> {
+    let place = |change: &Change| column(change.index);
+    let mut placed: Vec<_> = changes.iter().map(|change| Placed { column: place(change), change }).collect();
+    placed.sort_by_key(|placed| placed.column);
+    placed
+}
+
+/// Splits sorted changes by column.
+pub(crate) fn columns<'a, 'b>(placed: &'b [Placed<'a>]) -> impl Iterator<Item = &'b [Placed<'a>]> {
+    placed.chunk_by(|a, b| a.column == b.column)
 }

@@ -13,7 +13,7 @@ use papir_core::{Blob, Error, Result};
 use papir_ring::prg::Seed;
 
 use super::params::SimpleParams;
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{pack, unpack};
 
 /// The seed of A, and the hint D·A.
 #[derive(Clone, Debug)]

@@ -6,13 +6,14 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Privacy, Progress, Record, Records, Result, Security, Shape};
+use papir_core::{Change, Privacy, Progress, Record, Result, Security, Shape};
 use papir_lattice::lwe32::LweParams;
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::Zeroizing;
 
 use super::noise::Level;
 use super::slots::Row;
+use crate::shared::byte_matrix::{ByteMatrix, Layout};
 
 /// Length of clients' Paillier moduli, with the names of the schemes that use it.
 pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
@@ -88,6 +89,9 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// [`papir_core::Error::OutOfBounds`] for records that are too long.
     fn height_for(shape: &Shape, columns: u64) -> Result<u64>;
 
+    /// The matrix of bytes.
+    fn layout(&self) -> &Layout;
+
     /// Sizes, security and failure probability.
     fn figures(&self) -> Figures;
 
@@ -108,13 +112,16 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`papir_core::Error::NotDecodable`] for a distance beyond the bound.
-    fn decode(&self, shape: Shape, secret: &Self::Secret, rows: &[Row]) -> Result<Record>;
+    fn decode(&self, secret: &Self::Secret, rows: &[Row]) -> Result<Record>;
 
-    /// Reads all records.
+    /// Prepares the matrix of bytes.
     ///
     /// # Errors
-    /// Those of the source.
-    fn encode(&self, seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<Self::Stored>;
+    /// None for a matrix of this layout.
+    fn prepare(&self, seed: Seed, database: ByteMatrix, progress: &dyn Progress) -> Result<Self::Stored>;
+
+    /// The matrix of bytes.
+    fn database(stored: &Self::Stored) -> &ByteMatrix;
 
     /// Returns a function from the number of a row of H to its n words.
     fn hint(&self, seed: Seed, stored: &Self::Stored) -> impl Fn(usize) -> Vec<u32> + Sync;
@@ -122,8 +129,8 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// LWE ciphertexts for each query, in one read of the matrices.
     fn select(&self, stored: &Self::Stored, queries: &[&[Vec<u32>]]) -> Vec<Selected>;
 
-    /// Hint products of an update, a count of operations; `None` if nothing changes.
-    fn change_cost(&self, changes: &[Change]) -> Option<Counts>;
+    /// Hint products of an update.
+    fn change_cost(&self, changes: &[Change]) -> Counts;
 
     /// The matrices after these changes, in order; `None` if no byte changes.
     ///
@@ -131,24 +138,11 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// As [`papir_core::scheme::check_changes`].
     fn change(
         &self,
-        shape: Shape,
         seed: Seed,
         stored: &Self::Stored,
         changes: &[Change],
         progress: &dyn Progress,
     ) -> Result<Option<Changed<Self::Stored>>>;
-
-    /// Reads a range of records, first and count, packed.
-    ///
-    /// # Errors
-    /// As [`Records::read_packed`].
-    fn read_packed(
-        &self,
-        shape: Shape,
-        stored: &Self::Stored,
-        range: (u64, u64),
-        out: &mut [u8],
-    ) -> Result<()>;
 
     /// Writes the sections of the matrices.
     ///
@@ -165,8 +159,6 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
 
 /// Figures of a matrix.
 pub struct Figures {
-    /// Units in each column.
-    pub height: u64,
     /// Rows of H.
     pub hint_rows: usize,
     /// Number of words in each part of a query, and the bits of a word.

@@ -16,7 +16,7 @@ use super::compression::{Compression, NUMBER_BYTES};
 use super::params::{ZipParams, ZipPir};
 use super::slots::{self, Row, Weights, decode};
 use super::wire::{self, Digest, Keys, Product, Public, Ticket, ZipAnswer, ZipQuery, malformed};
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
 
 /// A client. It stores nothing of the database.
 pub struct ZipClient<B> {
@@ -150,7 +150,7 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
     /// Takes the same time whether the answer decodes or not.
     fn extract(&self, secret: ZipSecret<B>, answer: ZipAnswer) -> Result<Vec<Record>> {
         let rows = self.rows(&secret, answer)?;
-        Ok(vec![self.params.base.decode(self.params.shape(), &secret.base, &rows)?])
+        Ok(vec![self.params.base.decode(&secret.base, &rows)?])
     }
 }
 

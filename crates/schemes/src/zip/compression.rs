@@ -7,8 +7,8 @@ use papir_paillier as paillier;
 use super::base::{Base, ParameterSet};
 use super::residues::{Dimensions, Residues, primes_for};
 use super::slots::{self, RowSums, SLOT_BITS};
-use crate::shared::parameter_errors::{refused, unfit};
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
+use crate::shared::parameters::{refused, unfit};
 
 /// Bytes of a ticket's number.
 pub(super) const NUMBER_BYTES: usize = 8;

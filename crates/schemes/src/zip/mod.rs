@@ -13,7 +13,7 @@
 //! | Algorithm 5, `Setup` | [`client::ZipClient`]'s `register` |
 //! | `Hint`, line 7 | [`server::ZipServer`]'s `ticket`: products of powers modulo m², in `hint` |
 //! | `Query` | [`client::ZipClient`]'s `query`; pt_r by `prepare` |
-//! | `Response` | [`server::ZipServer`]'s `answer`: line 17 is [`base::Base::select`], line 18 `hint` and `residues` |
+//! | `Response` | [`server::ZipServer`]'s `answer`: line 17 is `select` of `base::Base`, line 18 `hint` and `residues` |
 //! | `Extract` | [`client::ZipClient`]'s `extract` |
 //! | ck_r, many of them from one seed (4.3) | [`wire::Keys`]' `masks` |
 //! | one ciphertext for answer and hint (4.3) | `hint` |
@@ -39,7 +39,7 @@
 //! difference of two keys. The client stores the next number on disk before it sends a query, and the
 //! server's registry answers a second query with a number only if it repeats the first.
 
-pub mod base;
+mod base;
 pub mod client;
 mod compression;
 mod hint;

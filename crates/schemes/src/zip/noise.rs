@@ -28,7 +28,7 @@
 use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, rounding_square};
 
 use super::slots::{LOG2_UNIT, SLOT_BITS};
-use crate::shared::goals::FILL;
+use crate::shared::parameters::FILL;
 
 /// Bound on the noise that is not random, in units.
 const EXACT: f64 = 2.0;

@@ -7,10 +7,8 @@ use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::check_changes;
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{BlobSlice, Change, Error, Progress, Record, Records, Result, Shape};
-use papir_kernels::matvec_u8::ROWS;
+use papir_core::{BlobSlice, Change, Error, Progress, Record, Result, Shape};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, N, SIGMA, UnitVector, matrix_bytes,
@@ -23,15 +21,14 @@ use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
 use super::slots::{Row, centred_row, worst_distance};
 use crate::double::client::decode_unit;
-use crate::double::digits::{BODY, CENTRE, DIGIT_BITS};
-use crate::double::first::{self, FirstLevel, first_masks};
-use crate::double::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
-use crate::double::noise::{FEW, FIRST, TAIL_LOG2, coefficients, first_bound};
-use crate::double::second::{Ciphertexts, SecondLevel, digit_rows};
-use crate::double::update::{change_bytes, change_digits, from_scratch, hint_rows, touched_units};
-use crate::shared::byte_matrix::{ByteMatrix, load_matrix};
-use crate::shared::describe::security;
-use crate::shared::parameter_errors::{refused, unfit};
+use crate::double::levels::{
+    BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, SecondLevel, coefficients, digit_rows, first_masks,
+    from_scratch,
+};
+use crate::double::noise::{FEW, FIRST, TAIL_LOG2, first_bound};
+use crate::double::params::{MAX_RECORD_BITS, MAX_SIDE, layout_of, units_of, work};
+use crate::shared::byte_matrix::{ByteMatrix, Layout, load_matrix};
+use crate::shared::parameters::{refused, security, unfit};
 
 const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";
@@ -77,22 +74,16 @@ fn second_masks(seed: Seed) -> Masks {
 impl<T> Levels<T> {
     /// Rows and columns of both levels' matrices.
     fn sides(&self) -> [(usize, usize); 2] {
-        [(self.layout.rows(), self.layout.columns), (digit_rows(&self.layout), self.layout.units)]
+        [(self.layout.rows, self.layout.columns), (digit_rows(&self.layout), self.layout.units)]
     }
 
     /// Ciphertexts sent with their masks: digits of the first answer.
     fn online_rows(&self) -> usize {
-        BODY.count * self.layout.unit_bytes
+        BODY.count * self.layout.bundle.unit_bytes
     }
 
-    /// Both levels of a database.
-    pub(super) fn prepare(
-        &self,
-        seed: Seed,
-        database: ByteMatrix,
-        progress: &dyn Progress,
-    ) -> Result<StoredLevels> {
-        let first = FirstLevel { database, masks: first_masks(seed) };
+    /// Both levels over the first.
+    fn over(&self, seed: Seed, first: FirstLevel, progress: &dyn Progress) -> Result<StoredLevels> {
         let mut hint = first.hint(&self.first, progress);
         let masks = second_masks(seed);
         let second = SecondLevel::new(&self.second, &self.layout, hint.slice_mut(), &masks, progress)?;
@@ -113,7 +104,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     const MAX_RECORD_BITS: u64 = MAX_RECORD_BITS;
 
     fn new(shape: &Shape, height: u64, lwe: &LweParams, other: Option<&Self>) -> Result<Option<Self>> {
-        let layout = Layout::new(shape, height)?;
+        let layout = layout_of(shape, height)?;
         let first = (1..=LOG2_Q).find_map(|bits| Some((bits, first_bound(&layout, bits)?)));
         let second = LEVEL.budget(coefficients(&layout), layout.units, lwe.n());
         let Some(((first_bits, first_bound), budget)) = first.zip(second) else { return Ok(None) };
@@ -126,7 +117,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
-        let (all, _) = units_of(shape)?;
+        let all = units_of(shape)?.units();
         let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
         if least <= most {
             return Ok(least..=most);
@@ -136,7 +127,11 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn height_for(shape: &Shape, columns: u64) -> Result<u64> {
-        Ok(units_of(shape)?.0.div_ceil(columns))
+        Ok(units_of(shape)?.units().div_ceil(columns))
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     fn figures(&self) -> Figures {
@@ -144,7 +139,6 @@ impl<T: ParameterSet> Base for Levels<T> {
         let few: usize = [layout.columns, layout.units].into_iter().filter(|&count| count <= FEW).sum();
         let sampler = (N + few) as f64 * SAMPLER_LOG2.exp2();
         Figures {
-            height: layout.units as u64,
             hint_rows: digit_rows(layout),
             query: vec![(layout.columns, self.first_bits), (layout.units, self.budget.query_bits)],
             online_words: self.online_rows() * (n + 1),
@@ -156,25 +150,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn work(&self) -> Work {
-        let Layout { columns, units, .. } = self.layout;
-        let (sides, online, all) = (self.sides(), self.online_rows(), coefficients(&self.layout));
-        let [database, digits] = sides.map(|(rows, columns)| matrix_bytes(rows, columns) as f64);
-        let [first, second] = sides.map(|(rows, columns)| transformed_bytes(rows, columns) as f64);
-        let [database_groups, digit_groups] = sides.map(|(rows, _)| rows.div_ceil(ROWS));
-        let words = 2 * columns + (2 + online) * units + all;
-        Work {
-            setup: Counts::new()
-                .with(Operation::Encode8, database, 1)
-                .with(Operation::HintProduct8, first, database_groups)
-                .with(Operation::HintProduct8, second, digit_groups),
-            query: Counts::new().with(Operation::EncryptColumn, (columns + units) as f64, 1),
-            answer: Counts::new()
-                .with(Operation::Select8, database, database_groups)
-                .with(Operation::Select8, digits, digit_groups)
-                .with(Operation::HintProduct8, transformed_bytes(online, units) as f64, online)
-                .with(Operation::Word, words as f64, 1),
-            extract: Counts::new().with(Operation::DecryptRow, all as f64, 1),
-        }
+        work(&self.layout)
     }
 
     fn label(&self) -> String {
@@ -188,7 +164,7 @@ impl<T: ParameterSet> Base for Levels<T> {
             ("log2 q", LOG2_Q.to_string()),
             ("log2 delta of the second level", LEVEL.log2_delta().to_string()),
             ("sigma", format!("{SIGMA} and {MODULE_SIGMA}")),
-            ("unit bytes", layout.unit_bytes.to_string()),
+            ("unit bytes", layout.bundle.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
             ("query bits", format!("{} and {}", self.first_bits, self.budget.query_bits)),
@@ -208,19 +184,22 @@ impl<T: ParameterSet> Base for Levels<T> {
         Encrypted { key, secret, parts: vec![column, unit] }
     }
 
-    fn decode(&self, shape: Shape, secret: &FirstKey, rows: &[Row]) -> Result<Record> {
+    fn decode(&self, secret: &FirstKey, rows: &[Row]) -> Result<Record> {
         let digits = rows.iter().map(|(digit, _)| digit.wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1));
         let digits: Zeroizing<Vec<u8>> = Zeroizing::new(digits.collect());
         let (unit, distance) = decode_unit(&self.layout, &secret.key, &digits);
         if distance > self.first_bound || worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
-        let record = Zeroizing::new(self.layout.record(*unit, secret.slot).to_le_bytes());
-        Ok(record[..shape.record_bytes()].to_vec())
+        Ok(self.layout.bundle.select(&unit, secret.slot))
     }
 
-    fn encode(&self, seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<StoredLevels> {
-        self.prepare(seed, first::encode(&self.layout, records, progress)?, progress)
+    fn prepare(&self, seed: Seed, database: ByteMatrix, progress: &dyn Progress) -> Result<StoredLevels> {
+        self.over(seed, FirstLevel::new(seed, database), progress)
+    }
+
+    fn database(stored: &StoredLevels) -> &ByteMatrix {
+        &stored.first.database
     }
 
     /// The masks of the first hint's digits.
@@ -244,49 +223,36 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     /// All rows of H depend on each unit.
-    fn change_cost(&self, changes: &[Change]) -> Option<Counts> {
-        let (layout, units) = (&self.layout, touched_units(&self.layout, changes));
+    fn change_cost(&self, changes: &[Change]) -> Counts {
+        let (layout, units) = (&self.layout, self.layout.changed_units(changes));
         let [(rows, columns), (digits, digit_columns)] = self.sides();
-        let changed = if from_scratch(layout, units) { rows } else { units * layout.unit_bytes };
-        let first = transformed_bytes(changed, columns) as f64;
-        let second = transformed_bytes(digits, digit_columns) as f64;
-        let products = Counts::new().with(Operation::HintProduct8, first, changed);
-        (units > 0).then(|| products.with(Operation::HintProduct8, second, digits))
+        let changed = if from_scratch(layout, units) { rows } else { units * layout.bundle.unit_bytes };
+        Counts::new().with(Operation::HintProduct8, transformed_bytes(changed, columns) as f64, changed).with(
+            Operation::HintProduct8,
+            transformed_bytes(digits, digit_columns) as f64,
+            digits,
+        )
     }
 
     fn change(
         &self,
-        shape: Shape,
         seed: Seed,
         stored: &StoredLevels,
         changes: &[Change],
         progress: &dyn Progress,
     ) -> Result<Option<Changed<StoredLevels>>> {
-        check_changes(&shape, changes)?;
         let layout = &self.layout;
-        let (database, units) = change_bytes(layout, &stored.first.database, changes)?;
-        if units.is_empty() {
+        let Some((first, units)) = stored.first.change(layout, changes)? else {
             return Ok(None);
-        }
+        };
         if from_scratch(layout, units.len()) {
-            return Ok(Some(Changed { stored: self.prepare(seed, database, progress)?, rows: None }));
+            return Ok(Some(Changed { stored: self.over(seed, first, progress)?, rows: None }));
         }
         progress.stage("update", units.len() as u64);
-        let hint = hint_rows(&self.first, layout, &database, &first_masks(seed), &units);
+        let hint = first.hint_rows(&self.first, layout, &units);
         let lwe = (&self.second, &second_masks(seed));
-        let second = change_digits(lwe, layout, &stored.second, (&units, &hint), progress)?;
-        let first = FirstLevel { database, masks: first_masks(seed) };
+        let second = stored.second.change(lwe, layout, (&units, &hint), progress)?;
         Ok(Some(Changed { stored: StoredLevels { first, second }, rows: None }))
-    }
-
-    fn read_packed(
-        &self,
-        shape: Shape,
-        stored: &StoredLevels,
-        range: (u64, u64),
-        out: &mut [u8],
-    ) -> Result<()> {
-        first::read_packed(&self.layout, shape, &stored.first.database, range, out)
     }
 
     fn save(&self, stored: &StoredLevels, sink: &mut dyn SectionSink) -> Result<()> {
@@ -302,6 +268,6 @@ impl<T: ParameterSet> Base for Levels<T> {
         let masks = BlobSlice::new(source.get(MASKS)?, MASKS)?;
         let products = MaskProducts::new(&self.second, &second_masks(seed), units, CENTRE);
         let second = SecondLevel::from_parts(&self.second, &self.layout, digits, products, masks)?;
-        Ok(StoredLevels { first: FirstLevel { database, masks: first_masks(seed) }, second })
+        Ok(StoredLevels { first: FirstLevel::new(seed, database), second })
     }
 }

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Error, MAX_RECORD_BITS, Progress, Record, Records, Result, Shape};
+use papir_core::{Change, Error, MAX_RECORD_BITS, Progress, Record, Result, Shape};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, UnitVector, matrix_bytes};
 use papir_lattice::noise::SAMPLER_LOG2;
@@ -19,9 +19,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
 use super::slots::{Row, worst_distance};
-use crate::shared::byte_matrix::{ByteMatrix, row_products};
-use crate::simple::columns;
-use crate::simple::layout::{Layout, heights};
+use crate::shared::byte_matrix::{ByteMatrix, Layout, load_matrix, row_products};
+use crate::simple::params::{heights, layout_of, work};
 
 /// Amount subtracted from a byte to centre it.
 const CENTRE: u8 = 128;
@@ -63,7 +62,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     const MAX_RECORD_BITS: u64 = MAX_RECORD_BITS;
 
     fn new(shape: &Shape, height: u64, lwe: &LweParams, _other: Option<&Self>) -> Result<Option<Self>> {
-        let layout = Layout::new(shape, height)?;
+        let layout = layout_of(shape, height)?;
         let budget = LEVEL.budget(layout.rows, layout.columns, lwe.n());
         Ok(budget.map(|budget| Self { layout, budget, lwe: lwe.clone(), set: PhantomData }))
     }
@@ -77,10 +76,13 @@ impl<T: ParameterSet> Base for Columns<T> {
         Ok(shape.records().div_ceil(columns))
     }
 
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     fn figures(&self) -> Figures {
-        let Layout { rows, columns, column_units, .. } = self.layout;
+        let Layout { rows, columns, .. } = self.layout;
         Figures {
-            height: column_units,
             hint_rows: rows,
             query: vec![(columns, self.budget.query_bits)],
             online_words: 0,
@@ -92,7 +94,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn work(&self) -> Work {
-        self.layout.work()
+        work(&self.layout)
     }
 
     fn label(&self) -> String {
@@ -120,17 +122,21 @@ impl<T: ParameterSet> Base for Columns<T> {
         Encrypted { key, secret, parts: vec![values] }
     }
 
-    fn decode(&self, shape: Shape, secret: &Position, rows: &[Row]) -> Result<Record> {
+    fn decode(&self, secret: &Position, rows: &[Row]) -> Result<Record> {
         let column = rows.iter().map(|(word, _)| word.wrapping_add(CENTRE));
         let column: Zeroizing<Vec<u8>> = Zeroizing::new(column.collect());
         if worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(columns::select(shape, &self.layout, (secret.unit, secret.slot), &column))
+        Ok(self.layout.select((secret.unit, secret.slot), &column))
     }
 
-    fn encode(&self, _seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<ByteMatrix> {
-        columns::encode(&self.layout, records, progress)
+    fn prepare(&self, _seed: Seed, database: ByteMatrix, _progress: &dyn Progress) -> Result<ByteMatrix> {
+        Ok(database)
+    }
+
+    fn database(stored: &ByteMatrix) -> &ByteMatrix {
+        stored
     }
 
     /// H = D·A.
@@ -149,36 +155,25 @@ impl<T: ParameterSet> Base for Columns<T> {
         sums.into_iter().map(|bodies| Selected { bodies, online: Vec::new() }).collect()
     }
 
-    fn change_cost(&self, changes: &[Change]) -> Option<Counts> {
-        let rows = self.layout.changed_rows(changes);
+    fn change_cost(&self, changes: &[Change]) -> Counts {
+        let rows = self.layout.changed_units(changes) * self.layout.bundle.unit_bytes;
         let products = transformed_bytes(rows, self.layout.columns) as f64;
-        (rows > 0).then(|| Counts::new().with(Operation::HintProduct8, products, rows))
+        Counts::new().with(Operation::HintProduct8, products, rows)
     }
 
     /// Rows of H follow rows of D, whatever the number of bytes that changed in a row.
     fn change(
         &self,
-        shape: Shape,
         _seed: Seed,
         database: &ByteMatrix,
         changes: &[Change],
         _progress: &dyn Progress,
     ) -> Result<Option<Changed<ByteMatrix>>> {
-        let changed = columns::change(shape, &self.layout, database, changes)?;
+        let changed = self.layout.change(database, changes)?;
         Ok(changed.map(|(stored, differences)| {
             let rows: BTreeSet<usize> = differences.iter().map(|difference| difference.row).collect();
             Changed { stored, rows: Some(rows) }
         }))
-    }
-
-    fn read_packed(
-        &self,
-        shape: Shape,
-        database: &ByteMatrix,
-        range: (u64, u64),
-        out: &mut [u8],
-    ) -> Result<()> {
-        columns::read_packed((shape, &self.layout), database, range, out)
     }
 
     fn save(&self, database: &ByteMatrix, sink: &mut dyn SectionSink) -> Result<()> {
@@ -186,6 +181,6 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn load(&self, _seed: Seed, source: &dyn SectionSource) -> Result<ByteMatrix> {
-        columns::load(&self.layout, source, DATABASE)
+        load_matrix(source, DATABASE, self.layout.rows, self.layout.columns)
     }
 }

@@ -11,11 +11,8 @@ use papir_kernels::matvec_u8::ROWS;
 
 use super::base::{Base, Figures, ParameterSet};
 use super::compression::{Compression, DIGEST_BYTES, MAX_KEY_BITS, NUMBER_BYTES};
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::parameter_errors::refused;
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security};
 
 /// Bytes of encoded parameters.
 pub(super) const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
@@ -32,7 +29,6 @@ pub struct ZipPir<B>(PhantomData<fn() -> B>);
 /// Parameters of [`ZipPir`].
 #[derive(Clone, Debug)]
 pub struct ZipParams<B> {
-    shape: Shape,
     pub(super) base: B,
     pub(super) compression: Compression,
 }
@@ -49,12 +45,12 @@ impl<B: Base> ZipParams<B> {
         let base = B::new(&shape, height, &compression.lwe, None)?.ok_or_else(|| {
             refused(B::NAME)(format!("the noise of columns of {height} units exceeds the decoding limit"))
         })?;
-        Ok(Self::compressed(shape, base, &compression))
+        Ok(Self::compressed(base, &compression))
     }
 
-    fn compressed(shape: Shape, base: B, compression: &Compression) -> Self {
+    fn compressed(base: B, compression: &Compression) -> Self {
         let compression = Compression { rows: base.figures().hint_rows, ..compression.clone() };
-        Self { shape, base, compression }
+        Self { base, compression }
     }
 
     /// The best parameters for a goal, with `key_bits` bits of the LWE key in one number of a query
@@ -71,7 +67,7 @@ impl<B: Base> ZipParams<B> {
             for height in (least..=most).step_by(((most - least) / CANDIDATES + 1) as usize).chain([most]) {
                 let base = B::new(&shape, height, &compression.lwe, Some(&any.base))?;
                 let Some(base) = base else { continue };
-                let cost = Self::compressed(shape, base, &compression).cost(goal);
+                let cost = Self::compressed(base, &compression).cost(goal);
                 if cost < best.0 {
                     best = (cost, height, key_bits);
                 }
@@ -152,7 +148,7 @@ impl<B: Base> Parameters for ZipParams<B> {
     }
 
     fn shape(&self) -> Shape {
-        self.shape
+        self.base.layout().bundle.shape
     }
 
     fn describe(&self) -> Description {
@@ -160,7 +156,7 @@ impl<B: Base> Parameters for ZipParams<B> {
         Description {
             scheme: B::NAME,
             privacy: B::Set::PRIVACY,
-            shape: self.shape,
+            shape: self.shape(),
             sizes: self.sizes(&figures),
             security: self.security(figures.security),
             failure_log2: figures.failure_log2,
@@ -176,8 +172,8 @@ impl<B: Base> Parameters for ZipParams<B> {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        write_shape(&mut writer, self.shape);
-        writer.u64(self.base.figures().height).u32(self.compression.key_bits as u32);
+        write_shape(&mut writer, self.shape());
+        writer.u64(self.base.layout().units as u64).u32(self.compression.key_bits as u32);
         writer.finish()
     }
 

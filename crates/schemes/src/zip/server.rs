@@ -1,7 +1,7 @@
 //! The server of ZipPIR: `Hint` and `Response` of Algorithm 5.
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, Progress, Records, Result};
 use papir_ring::prg::Seed;
@@ -11,8 +11,9 @@ use super::base::{Base, Changed, Selected};
 use super::hint::CompressedHint;
 use super::params::{ZipParams, ZipPir};
 use super::wire::{Keys, Public, Ticket, ZipAnswer, ZipQuery};
-use crate::shared::public_seed::load_seed;
-use crate::shared::shapes::check_source;
+use crate::shared::messages::load_seed;
+use crate::shared::parameters::estimate;
+use crate::shared::stored_records::check_source;
 
 /// The matrices of the scheme below and the compressed hint. A clone shares them.
 #[derive(Clone)]
@@ -104,21 +105,17 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
 
     /// Includes a copy of matrices and hint, because the old version stays in use.
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        check_changes(&self.params.shape(), changes)?;
-        let description = self.params.describe();
-        let stored = (description.sizes.database + description.sizes.material) as f64;
-        let update = match self.params.base.change_cost(changes) {
-            Some(products) => Counts::new().with(Operation::Copy, stored, 1).and(products),
-            None => Counts::new(),
-        };
-        Ok(UpdateEstimate { update, setup: description.work.setup })
+        estimate(&self.params, changes, |sizes| {
+            let stored = (sizes.database + sizes.material) as f64;
+            Counts::new().with(Operation::Copy, stored, 1).and(self.params.base.change_cost(changes))
+        })
     }
 
     /// Keeps the seed; equal to a setup of the changed records with that seed, byte for byte.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         let ZipParams { base, compression, .. } = &self.params;
         let seed = self.public.seed;
-        let changed = base.change(self.params.shape(), seed, &self.stored, changes, progress)?;
+        let changed = base.change(seed, &self.stored, changes, progress)?;
         let Some(Changed { stored, rows }) = changed else {
             return Ok(self.clone());
         };
@@ -131,7 +128,7 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.params.base.read_packed(self.params.shape(), &self.stored, (first, count), out)
+        self.params.base.layout().read_packed(B::database(&self.stored), (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -157,7 +154,8 @@ impl<B: Base> ZipServer<B> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(B::NAME, params.shape(), records)?;
-        let stored = params.base.encode(seed, records, progress)?;
+        let database = params.base.layout().encode(records, progress)?;
+        let stored = params.base.prepare(seed, database, progress)?;
         let hint = CompressedHint::new(&params.compression, params.base.hint(seed, &stored), progress)?;
         Ok(Self::assemble(params, seed, stored, hint))
     }

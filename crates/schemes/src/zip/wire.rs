@@ -21,7 +21,7 @@ use papir_ring::prg::Seed;
 use super::base::Base;
 use super::compression::{Compression, DIGEST_BYTES, TAG_BYTES};
 use super::params::ZipParams;
-use crate::shared::words::{pack, read_all, unpack_u32};
+use crate::shared::messages::{pack, read_all, unpack_u32};
 
 /// Digest of a hint.
 pub(super) type Digest = [u8; DIGEST_BYTES];

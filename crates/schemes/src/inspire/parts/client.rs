@@ -15,8 +15,8 @@ use super::params::{InspireInParts, NAME, PartsParams};
 use super::wire::{PartsAnswer, PartsPublic, PartsQuery};
 use crate::inspire::client::{decrypt, round_keys, unwhitened};
 use crate::inspire::masks::packing;
-use crate::shared::parameter_errors::refused;
-use crate::shared::place::Location;
+use crate::shared::parameters::refused;
+use crate::shared::units::Location;
 
 /// A client: the parameters and the masks of the packing key.
 pub struct PartsClient {

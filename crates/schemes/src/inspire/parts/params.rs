@@ -10,9 +10,8 @@ use papir_lattice::params::Literal as RlweLiteral;
 use crate::inspire;
 use crate::inspire::interpolation::Interpolation;
 use crate::inspire::layout::Layout;
-use crate::shared::describe::{sealed, sealed_public};
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, read_shape, write_shape};
+use crate::shared::parameters::{sealed, sealed_public};
 
 /// Name in errors.
 pub(super) const NAME: &str = "inspire-stacked";

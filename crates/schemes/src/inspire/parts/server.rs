@@ -14,7 +14,7 @@ use super::wire::{PartsAnswer, PartsPublic, PartsQuery};
 use crate::inspire::prepared::{Key, Prepared, Sections};
 use crate::inspire::server::{lift_keys, switch};
 use crate::shared::packs::Names;
-use crate::shared::shapes::check_source;
+use crate::shared::stored_records::check_source;
 
 const SECTIONS: Sections = Sections {
     header: "stacked/header",

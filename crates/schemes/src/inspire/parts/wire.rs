@@ -16,8 +16,7 @@ use papir_ring::prg::Seed;
 use super::params::PartsParams;
 use crate::inspire;
 use crate::inspire::wire::{pack_elements, unpack_elements};
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{SEED_BYTES, pack, unpack};
 
 /// Seeds of each part's masks and whitening. The first one also expands to the masks of packing
 /// keys, unless another database's seed does.

@@ -10,14 +10,13 @@ use super::layout::Layout;
 use super::literal::{Literal, NAME};
 use super::noise::WORD_BITS;
 use super::params::Params;
-use crate::shared::describe::{one_record, security};
 use crate::shared::digits::Digits;
-use crate::shared::goals::{best, successes};
-use crate::shared::parameter_errors::refused;
-use crate::shared::ring_bytes::{gadget_of, gadget_values, read_bytes, read_ring, write_bytes, write_ring};
-use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::messages::{
+    gadget_of, gadget_values, read_all, read_bytes, read_ring, read_shape, write_bytes, write_ring,
+    write_shape,
+};
+use crate::shared::parameters::{best, one_record, refused, security, successes};
 use crate::shared::units::Units;
-use crate::shared::words::read_all;
 
 impl Parameters for Params {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {

@@ -16,8 +16,8 @@ use super::noise::WORD_BITS;
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
 use crate::shared::digits::Digits;
-use crate::shared::goals::FILL;
-use crate::shared::place::Location;
+use crate::shared::parameters::FILL;
+use crate::shared::units::Location;
 
 /// A client: the parameters, the masks of the packing keys and those of resp₁.
 pub struct Client {

@@ -6,7 +6,7 @@ use papir_ring::prg::Seed;
 
 use super::layout::Layout;
 use super::masks::whiten;
-use crate::shared::encode::{encode_columns, words_of};
+use crate::shared::matrices::{encode_columns, words_of};
 
 /// Encodes all records.
 ///

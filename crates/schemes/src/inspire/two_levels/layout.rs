@@ -3,8 +3,7 @@
 use papir_core::{Error, Result, Shape};
 use papir_lattice::selection::{group_rows, matrix_words};
 
-use crate::shared::place::{Location, MAX_COLUMNS};
-use crate::shared::units::Units;
+use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
 /// Shape of the matrix: unit u is block u mod t of column ⌊u/t⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

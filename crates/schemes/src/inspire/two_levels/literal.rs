@@ -8,7 +8,7 @@ use papir_lattice::response::ResponseBits;
 
 use super::layout::Layout;
 use crate::shared::digits::Digits;
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 
 /// The scheme's name.
 pub(crate) const NAME: &str = "inspire2";

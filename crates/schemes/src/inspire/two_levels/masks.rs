@@ -9,8 +9,8 @@ use papir_ring::prg::Seed;
 
 use super::literal::NAME;
 use super::params::Params;
-use crate::shared::encode;
-use crate::shared::parameter_errors::refused;
+use crate::shared::matrices;
+use crate::shared::parameters::refused;
 
 /// PartialInspiRING for each distinct γ, under the masks w_g of that γ.
 #[derive(Clone, Debug)]
@@ -53,5 +53,5 @@ impl Packings {
 
 /// Adds the stream that whitens units from unit `first` on, or removes it.
 pub fn whiten(seed: &Seed, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
-    encode::whiten(seed, "inspire2/whitening", first * unit_bytes as u64, bytes);
+    matrices::whiten(seed, "inspire2/whitening", first * unit_bytes as u64, bytes);
 }

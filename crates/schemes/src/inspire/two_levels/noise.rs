@@ -13,7 +13,7 @@ use papir_lattice::params::Literal as RlweLiteral;
 
 use super::layout::Layout;
 use super::literal::Literal;
-use crate::shared::goals::FILL;
+use crate::shared::parameters::FILL;
 
 /// log₂ of the first level's plaintext modulus.
 pub const WORD_BITS: u32 = 16;

@@ -11,8 +11,8 @@ use super::literal::{MAX_QUERY_BITS, NAME, check_gammas};
 use super::noise::{Noise, NoiseInput, WORD_BITS};
 use super::search;
 use crate::shared::digits::Digits;
-use crate::shared::parameter_errors::{check_failure, refused, unfit};
-use crate::shared::selector::Selector;
+use crate::shared::matrices::Selector;
+use crate::shared::parameters::{check_failure, refused, unfit};
 use crate::shared::units::Units;
 
 /// Fewest words of a unit that are considered: below, packs cost more than their rows.

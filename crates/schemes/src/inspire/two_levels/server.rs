@@ -32,12 +32,10 @@ use super::masks::Packings;
 use super::params::Params;
 use super::second::{Online, body_digits, digit_column};
 use super::wire::{Answer, Public, Query};
-use crate::shared::encode::BLOCK_COLUMNS;
+use crate::shared::matrices::{BLOCK_COLUMNS, RowMasks};
+use crate::shared::messages::load_seed;
 use crate::shared::packs::{Names, PreparedPacks, sized};
-use crate::shared::public_seed::load_seed;
-use crate::shared::readback::read_columns;
-use crate::shared::row_masks::RowMasks;
-use crate::shared::shapes::check_source;
+use crate::shared::stored_records::{check_source, read_columns};
 
 const SEED: &str = "inspire2/seed";
 const DATABASE: &str = "inspire2/database";

@@ -8,7 +8,7 @@ use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 
 use super::params::Params;
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{pack, unpack};
 
 /// Public part of a database version.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,9 +11,8 @@ use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::matrix_words;
 
 use super::params::Params;
-use crate::shared::describe::{sealed, sealed_public};
-use crate::shared::goals::{READ_RATE, score};
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
+use crate::shared::parameters::{READ_RATE, score, sealed, sealed_public};
 
 /// Seconds of packing one LWE encryption online, to compare candidates.
 const ONLINE_PACK: f64 = 3e-5;

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::pirouette::chain::{DEGREE, LOG2_P};
 use crate::pirouette::layout::Layout;
-use crate::shared::readback::read_each;
+use crate::shared::stored_records::read_each;
 
 /// log₂ of the modulus.
 pub const LOG2_MODULUS: u32 = 16;

@@ -36,7 +36,7 @@ use crate::pirouette::keys::{Evaluation, Keys};
 use crate::pirouette::path::Path;
 use crate::pirouette::secrets::{RetrievalSecret, State};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 pub use params::Encrypted;
 

@@ -26,9 +26,8 @@ use crate::pirouette::noise::{
 };
 use crate::pirouette::search::{best, closing, spans};
 use crate::pirouette::wire;
-use crate::shared::parameter_errors::refused;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::messages::{SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::refused;
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 1 + 1 + 16;

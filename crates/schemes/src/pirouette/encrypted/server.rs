@@ -17,8 +17,8 @@ use crate::pirouette::common::RetrievalParams;
 use crate::pirouette::fold::{Gates, respond};
 use crate::pirouette::keys::{Evaluation, Keys};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::empty_public::EmptyPublic;
-use crate::shared::shapes::check_source;
+use crate::shared::messages::EmptyPublic;
+use crate::shared::stored_records::check_source;
 
 /// A prepared database.
 pub struct EncryptedServer<T> {

@@ -18,7 +18,7 @@ use crate::pirouette::common::RetrievalParams;
 use crate::pirouette::keys::{Evaluation, Keys};
 use crate::pirouette::secrets::State;
 use crate::pirouette::{ParameterSet, Standard};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 type Params = EncryptedParams<Standard>;
 

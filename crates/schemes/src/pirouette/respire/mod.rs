@@ -31,7 +31,7 @@ use crate::pirouette::retrieval::{Sections, Selection};
 use crate::pirouette::secrets::{RetrievalSecret, State};
 use crate::pirouette::server::RetrievalServer;
 use crate::pirouette::wire::RetrievalAnswer;
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 pub use params::Respire;
 

@@ -14,10 +14,8 @@ use crate::pirouette::keys::{Evaluation, Expanded};
 use crate::pirouette::layout::Layout;
 use crate::pirouette::noise::{GateGadgets, Origin, Retrieved};
 use crate::pirouette::search::{GATES, best, closing, spans};
-use crate::shared::parameter_errors::refused;
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::refused;
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 5 * 4;

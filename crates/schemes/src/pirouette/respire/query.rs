@@ -24,7 +24,7 @@ use crate::pirouette::common::RetrievalParams;
 use crate::pirouette::keys::Conversion;
 use crate::pirouette::retrieval::Selection;
 use crate::pirouette::secrets::State;
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{pack, unpack};
 
 /// An RLWE encryption of the selectors and gates of an item.
 pub struct RespireQuery {

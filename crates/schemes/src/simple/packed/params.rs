@@ -9,15 +9,13 @@ use papir_lattice::noise::squares_of_uniform;
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::layout::{Layout, MAX_PACKS, least_packs};
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::goals::{BALANCED_LINE, best, scaled, successes};
-use crate::shared::parameter_errors::refused;
-use crate::shared::place::MAX_COLUMNS;
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{
+    BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security, successes,
+};
 use crate::shared::selection::params::BITS_BYTES;
 use crate::shared::selection::{CdksFamily, Selection, SelectionBits, SelectionParams, Selects};
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::units::MAX_COLUMNS;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "simpleypir";
@@ -37,8 +35,8 @@ pub struct SimpleYpir;
 /// Parameters of [`SimpleYpir`].
 #[derive(Clone, Debug)]
 pub struct Params {
-    layout: Layout,
-    selection: SelectionParams<CdksFamily>,
+    pub(super) layout: Layout,
+    pub(super) selection: SelectionParams<CdksFamily>,
 }
 
 fn counts(layout: &Layout) -> Selection {
@@ -92,11 +90,6 @@ impl Params {
         &self.layout
     }
 
-    /// Bits, noise and sizes of the selection.
-    pub fn selection(&self) -> &SelectionParams<CdksFamily> {
-        &self.selection
-    }
-
     fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         Sizes {
@@ -119,12 +112,12 @@ impl Params {
     fn work(&self) -> Work {
         let words = (self.layout.rows * self.layout.columns) as f64;
         let encode = Counts::new().with(Operation::Encode16, words, self.layout.columns);
-        let packs = self.layout.rows / DEGREE;
+        let packs = (self.layout.rows / DEGREE) as f64;
         Work {
             setup: self.selection.count_setup(encode),
             query: Counts::new().with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
             answer: self.selection.count_answer(Counts::new()),
-            extract: Counts::new().with(Operation::Decrypt, packs as f64, 1),
+            extract: Counts::new().with(Operation::Decrypt, packs, 1),
         }
     }
 
@@ -133,7 +126,7 @@ impl Params {
         let sizes = self.sizes();
         let line = (sizes.query + sizes.answer) as f64 / BALANCED_LINE;
         let gadget = self.selection.bits().gadget;
-        let work = self.selection.selection().rough_seconds::<CdksFamily>(gadget);
+        let work = self.selection.counts.rough_seconds::<CdksFamily>(gadget);
         match goal {
             Goal::MinCommunication => line,
             Goal::Balanced => line + work,
@@ -186,8 +179,8 @@ impl Parameters for Params {
             privacy: Privacy::Private,
             shape: self.shape(),
             sizes: self.sizes(),
-            security: self.selection.security().map(security),
-            failure_log2: self.selection.selection().failure().log2(),
+            security: self.selection.rlwe().security().map(security),
+            failure_log2: self.selection.counts.failure().log2(),
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: self.values(),
             work: self.work(),

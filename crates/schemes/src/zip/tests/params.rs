@@ -4,8 +4,8 @@ use papir_core::cost::Rates;
 use papir_core::scheme::Parameters;
 use papir_core::{Description, Error, Goal, Shape};
 
-use crate::double::layout::MAX_SIDE;
-use crate::simple::layout::{MAX_COLUMNS, MAX_ROWS};
+use crate::double::params::MAX_SIDE;
+use crate::simple::params::{MAX_COLUMNS, MAX_ROWS};
 use crate::zip::base::{Base, Standard};
 use crate::zip::compression::{Compression, MAX_KEY_BITS};
 use crate::zip::noise::Budget;

@@ -1,0 +1,111 @@
+//! Prepared matrices of words, and selectors of their columns.
+
+use papir_core::{AlignedBytes, Progress, Result};
+use papir_lattice::lwe::{block_mask, encrypt_selector};
+use papir_lattice::mod_switch::PowerSwitch;
+use papir_lattice::packing::LweMasks;
+use papir_lattice::params::RlweParams;
+use papir_lattice::secret::SecretKey;
+use papir_lattice::selection::{SelectorMasks, WordMatrix, matrix_words, write_columns};
+use papir_ring::prg::Seed;
+use papir_ring::{Poly, Ring, Values};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+/// Columns that are encoded together: their words stay in the cache until they are scattered. Even,
+/// so that pairs of columns are written whole.
+pub(crate) const BLOCK_COLUMNS: usize = 64;
+
+/// Returns the matrix of columns that `column` gives, each of at least `rows` words.
+///
+/// # Errors
+/// Those of `column`.
+pub(crate) fn encode_columns(
+    (rows, columns): (usize, usize),
+    progress: &dyn Progress,
+    column: impl Fn(usize) -> Result<Vec<i16>> + Sync,
+) -> Result<AlignedBytes> {
+    let mut tiles = AlignedBytes::zeroed(2 * matrix_words(rows, columns));
+    for first in (0..columns).step_by(BLOCK_COLUMNS) {
+        let block = first..columns.min(first + BLOCK_COLUMNS);
+        let words = block.into_par_iter().map(&column).collect::<Result<Vec<_>>>()?;
+        write_columns(tiles.slice_mut(), columns, first, &words);
+        progress.advance(words.len() as u64);
+    }
+    Ok(tiles)
+}
+
+/// Adds the public stream to bytes at a position, or removes it.
+///
+/// On the client the part of the stream tells which record was asked for, so it is erased.
+pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) {
+    let mut stream = seed.expand(label, 0);
+    stream.seek(position);
+    let mut mask = Zeroizing::new(vec![0; bytes.len()]);
+    stream.fill(&mut mask);
+    bytes.iter_mut().zip(mask.iter()).for_each(|(byte, mask)| *byte ^= mask);
+}
+
+/// Little-endian words of bytes.
+pub(crate) fn words_of(bytes: &[u8]) -> Vec<i16> {
+    bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect()
+}
+
+/// Rows of one matrix and the masks of its selector, both split into packs.
+pub(crate) struct RowMasks<'a> {
+    pub(crate) ring: &'a Ring,
+    pub(crate) matrix: WordMatrix<'a>,
+    pub(crate) masks: SelectorMasks,
+    /// Rows in a pack.
+    pub(crate) rows: usize,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+impl RowMasks<'_> {
+    /// Masks of the rows of one pack.
+    pub(crate) fn of_pack(&self, pack: usize) -> LweMasks {
+        self.progress.advance(1);
+        self.masks.of_rows(self.ring, &self.matrix, pack * self.rows..(pack + 1) * self.rows)
+    }
+}
+
+/// LWE encryption of the unit vector of a column, rounded.
+#[derive(Clone, Copy, Debug)]
+pub struct Selector<'a> {
+    pub(crate) rlwe: &'a RlweParams,
+    /// Label of the masks' stream, one index for each block of d columns.
+    pub(crate) label: &'static str,
+    /// Entries.
+    pub(crate) columns: usize,
+    /// Δ, the message at the selected column.
+    pub(crate) scale: u64,
+    /// Bits that an entry is rounded to.
+    pub(crate) bits: u32,
+}
+
+impl Selector<'_> {
+    /// Mask of a block of d columns.
+    pub fn mask(&self, seed: &Seed, block: usize) -> Poly<Values> {
+        block_mask(self.rlwe, seed, self.label, block)
+    }
+
+    /// Masks of all blocks, for packs of `capacity` rows; 1 for rows that are not packed.
+    pub(crate) fn masks(&self, seed: &Seed, capacity: usize) -> SelectorMasks {
+        SelectorMasks::new(self.rlwe, seed, self.label, self.columns, capacity)
+    }
+
+    /// Encrypts the unit vector of a column and rounds it. No branch depends on the column.
+    pub(crate) fn encrypt(
+        &self,
+        seed: &Seed,
+        key: &SecretKey,
+        selected: u32,
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<u64> {
+        let masks = (0..).map(|block| self.mask(seed, block));
+        let bodies = encrypt_selector(self.rlwe, key, masks, self.columns, selected, self.scale, rng);
+        let switch = PowerSwitch::new(self.rlwe.ring().modulus(), self.bits);
+        bodies.into_iter().map(|body| switch.down(body)).collect()
+    }
+}

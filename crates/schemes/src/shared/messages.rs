@@ -1,0 +1,161 @@
+//! Parts of messages and parameters, as bytes.
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::scheme::Wire;
+use papir_core::sections::SectionSource;
+use papir_core::{Error, Result, Shape};
+use papir_kernels::bits;
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::params::Literal as RlweLiteral;
+use papir_ring::prg::Seed;
+
+/// Appends words of `width` bits.
+pub(crate) fn pack<T: Copy + Into<u64>>(words: &[T], width: u32, bytes: &mut Vec<u8>) {
+    let words: Vec<u64> = words.iter().map(|&word| word.into()).collect();
+    let mut packed = Vec::new();
+    bits::pack(&words, width, &mut packed);
+    bytes.append(&mut packed);
+}
+
+/// Reads `count` words of `width` bits.
+///
+/// # Errors
+/// [`Error::Length`], or [`Error::Malformed`] if the padding bits are not zero.
+pub(crate) fn unpack(
+    reader: &mut Reader<'_>,
+    what: &'static str,
+    width: u32,
+    count: usize,
+) -> Result<Vec<u64>> {
+    let mut words = Vec::new();
+    bits::unpack(reader.raw(bits::packed_len(count, width))?, width, count, &mut words)
+        .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
+    Ok(words)
+}
+
+/// [`unpack`] for words of at most 32 bits.
+///
+/// # Errors
+/// As [`unpack`].
+pub(crate) fn unpack_u32(
+    reader: &mut Reader<'_>,
+    what: &'static str,
+    width: u32,
+    count: usize,
+) -> Result<Vec<u32>> {
+    Ok(unpack(reader, what, width, count)?.into_iter().map(|word| word as u32).collect())
+}
+
+/// Reads a message with `read` and checks that nothing is left.
+///
+/// # Errors
+/// Those of `read`, and [`Error::Length`].
+pub(crate) fn read_all<T>(
+    what: &'static str,
+    bytes: &[u8],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<T> {
+    let mut reader = Reader::new(what, bytes);
+    let message = read(&mut reader)?;
+    reader.finish()?;
+    Ok(message)
+}
+
+/// Bytes of an encoded shape.
+pub const SHAPE_BYTES: usize = 16;
+
+/// Appends a shape: records and bits of a record, 64 bits each.
+pub fn write_shape(writer: &mut Writer, shape: Shape) {
+    writer.u64(shape.records()).u64(shape.record_bits());
+}
+
+/// Reads what [`write_shape`] wrote.
+///
+/// # Errors
+/// [`Error::Length`], or as [`Shape::new`].
+pub fn read_shape(reader: &mut Reader<'_>) -> Result<Shape> {
+    Shape::new(reader.u64()?, reader.u64()?)
+}
+
+/// Appends degree, both primes and σ.
+pub(crate) fn write_ring(writer: &mut Writer, rlwe: &RlweLiteral) {
+    writer.u32(rlwe.degree as u32).u32(rlwe.primes[0]).u32(rlwe.primes[1]).u64(rlwe.sigma.to_bits());
+}
+
+/// Reads what [`write_ring`] wrote.
+///
+/// # Errors
+/// [`Error::Length`].
+pub(crate) fn read_ring(reader: &mut Reader<'_>) -> Result<RlweLiteral> {
+    Ok(RlweLiteral {
+        degree: reader.u32()? as usize,
+        primes: [reader.u32()?, reader.u32()?],
+        sigma: f64::from_bits(reader.u64()?),
+    })
+}
+
+/// Appends small numbers, a byte each.
+pub(crate) fn write_bytes<const N: usize>(writer: &mut Writer, values: [u32; N]) {
+    writer.raw(&values.map(|value| value as u8));
+}
+
+/// Reads what [`write_bytes`] wrote.
+///
+/// # Errors
+/// [`Error::Length`].
+pub(crate) fn read_bytes<const N: usize>(reader: &mut Reader<'_>) -> Result<[u32; N]> {
+    Ok(reader.array::<N>()?.map(u32::from))
+}
+
+/// Digits, log₂ of the base and dropped bits of a gadget, for [`write_bytes`].
+pub(crate) fn gadget_values(gadget: GadgetParams) -> [u32; 3] {
+    [gadget.levels as u32, gadget.log_base, gadget.drop]
+}
+
+/// The gadget of [`gadget_values`].
+pub(crate) fn gadget_of([levels, log_base, drop]: [u32; 3]) -> GadgetParams {
+    GadgetParams { levels: levels as usize, log_base, drop }
+}
+
+/// Bytes of a seed.
+pub(crate) const SEED_BYTES: usize = 32;
+
+/// A public part that is the seed of the common reference string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicSeed {
+    /// Expands to all masks and to the whitening of records.
+    pub seed: Seed,
+}
+
+impl<P> Wire<P> for PublicSeed {
+    fn encode(&self, _params: &P) -> Vec<u8> {
+        self.seed.0.to_vec()
+    }
+
+    fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
+        Ok(Self { seed: read_all("a public seed", bytes, |reader| Ok(Seed(reader.array()?)))? })
+    }
+}
+
+/// Reads the section of a seed.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub(crate) fn load_seed(source: &dyn SectionSource, section: &'static str) -> Result<Seed> {
+    read_all(section, &source.get(section)?, |reader| Ok(Seed(reader.array()?)))
+}
+
+/// The public part of schemes whose clients start from the parameters alone: no bytes.
+#[derive(Clone, Debug)]
+pub struct EmptyPublic;
+
+impl<P> Wire<P> for EmptyPublic {
+    fn encode(&self, _params: &P) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("a public part without content", bytes.len(), 0)?;
+        Ok(Self)
+    }
+}

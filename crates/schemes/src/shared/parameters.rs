@@ -1,0 +1,140 @@
+//! Search, checks and description of parameters.
+
+use std::ops::RangeInclusive;
+
+use papir_core::cost::Counts;
+use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
+use papir_core::{Change, Error, Goal, Limits, MAX_RECORDS, Result, Security, Sizes, UpdateCost, envelope};
+use papir_lattice::params::ParamsError;
+use papir_lattice::security::{MINIMUM_BITS, Row};
+
+/// log₂ of the largest failure probability of an answer.
+pub(crate) const MAX_FAILURE_LOG2: f64 = -40.0;
+/// Share of the decoding limit that noise and rounding may fill. The answer to another query falls
+/// into the rest of the range and is detected.
+pub(crate) const FILL: f64 = 0.9;
+/// Uplink and downlink that [`Goal::Balanced`] assumes: bytes a second, 10 Mbit/s.
+pub(crate) const BALANCED_LINE: f64 = 1.25e6;
+/// Bytes a second that one core reads from a database or from packing matrices.
+pub(crate) const READ_RATE: f64 = 2e10;
+/// Largest number of heights in [`heights_near`].
+const HEIGHTS: u64 = 2048;
+
+/// Cost that a goal minimises, of messages and of one core's work for an answer.
+pub(crate) fn score(goal: Goal, bytes: f64, seconds: f64) -> f64 {
+    match goal {
+        Goal::MinCommunication => bytes,
+        Goal::Balanced => bytes / BALANCED_LINE + seconds,
+        Goal::MinTime => seconds,
+    }
+}
+
+/// Returns the candidate with the lowest score, the first of equal ones.
+pub(crate) fn best<T>(all: impl IntoIterator<Item = T>, score: impl Fn(&T) -> f64) -> Option<T> {
+    all.into_iter().min_by(|a, b| score(a).total_cmp(&score(b)))
+}
+
+/// Returns the candidates that succeeded.
+///
+/// # Errors
+/// The last error if there are errors only.
+pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let (mut successes, mut last) = (Vec::new(), None);
+    for candidate in all {
+        match candidate {
+            Ok(candidate) => successes.push(candidate),
+            Err(error) => last = Some(error),
+        }
+    }
+    match last {
+        Some(error) if successes.is_empty() => Err(error),
+        _ => Ok(successes),
+    }
+}
+
+/// Heights from half the ideal one to twice, within a range; evenly spaced where there are many.
+pub(crate) fn heights_near(ideal: u64, range: RangeInclusive<u64>) -> impl Iterator<Item = u64> {
+    let (least, most) = range.into_inner();
+    let (from, to) = ((ideal / 2).clamp(least, most), (ideal * 2 + 1).clamp(least, most));
+    (from..=to).step_by(((to - from) / HEIGHTS + 1) as usize)
+}
+
+/// Whole numbers from `least` to `most`, `per_octave` for each doubling.
+pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
+    let scale = |i: i32| (least as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64;
+    let mut numbers: Vec<u64> = (0..).map(scale).take_while(|&number| number <= most).collect();
+    numbers.dedup();
+    numbers
+}
+
+/// Maps errors of LWE and RLWE parameters to those of a scheme.
+pub(crate) fn unfit(scheme: &'static str) -> impl Fn(ParamsError) -> Error {
+    move |error| match error {
+        ParamsError::Insecure(error) => Error::Insecure {
+            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
+            expected: MINIMUM_BITS as u32,
+        },
+        other => refused(scheme)(other),
+    }
+}
+
+/// Maps a reason, or the error of a gadget or a packing, to [`Error::Parameters`].
+pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error {
+    move |reason| Error::Parameters { scheme, reason: reason.to_string() }
+}
+
+/// Checks the failure probability of an answer, given as log₂.
+///
+/// # Errors
+/// [`Error::Parameters`] above 2⁻⁴⁰ and for NaN.
+pub(crate) fn check_failure(scheme: &'static str, failure_log2: f64) -> Result<()> {
+    if failure_log2 <= MAX_FAILURE_LOG2 {
+        return Ok(());
+    }
+    let limit = MAX_FAILURE_LOG2;
+    Err(refused(scheme)(format!("an answer fails with probability 2^{failure_log2:.1}, above 2^{limit}")))
+}
+
+/// Bytes of a message with a payload of this length, envelope included.
+pub(crate) fn sealed(payload: usize) -> u64 {
+    (envelope::OVERHEAD + payload) as u64
+}
+
+/// Bytes of the public part: encoded parameters of this length after their own length, and the
+/// rest.
+pub(crate) fn sealed_public(parameters: usize, rest: usize) -> u64 {
+    sealed(8 + parameters + rest)
+}
+
+/// Security as the table of estimates states it.
+pub(crate) fn security(row: &'static Row) -> Security {
+    Security { bits: row.matzov, source: row.set }
+}
+
+/// Limits of a scheme whose queries ask for one record and need no registration.
+pub(crate) fn one_record(record_bits: u64, update: UpdateCost) -> Limits {
+    Limits {
+        records: MAX_RECORDS,
+        record_bits,
+        batch: 1,
+        client_keys: false,
+        tickets: false,
+        owner_key: false,
+        update,
+    }
+}
+
+/// Predicts the cost of an update, which is nothing without changes.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(crate) fn estimate(
+    params: &impl Parameters,
+    changes: &[Change],
+    update: impl FnOnce(&Sizes) -> Counts,
+) -> Result<UpdateEstimate> {
+    check_changes(&params.shape(), changes)?;
+    let description = params.describe();
+    let update = if changes.is_empty() { Counts::new() } else { update(&description.sizes) };
+    Ok(UpdateEstimate { update, setup: description.work.setup })
+}

@@ -1,0 +1,120 @@
+//! Tests of the building blocks.
+
+use papir_core::{Change, RecordBuffer, Records, Shape, extract_bits};
+
+use super::digits::Digits;
+use super::stored_records::read_columns;
+use super::units::Units;
+
+#[test]
+fn units_hold_whole_records() {
+    for (bits, stored, per_unit) in [(1, 1, 256), (3, 3, 80), (8, 8, 32), (13, 16, 16), (250, 256, 1)] {
+        let bundle = Units::new(Shape::new(1000, bits).unwrap(), 32).unwrap();
+        assert_eq!((bundle.stored_bits, bundle.per_unit), (stored, per_unit), "{bits} bits");
+        assert_eq!(bundle.units(), 1000u64.div_ceil(per_unit));
+    }
+    let error = Units::new(Shape::new(9, 257).unwrap(), 32).unwrap_err().to_string();
+    assert_eq!(error, "the record length in bits is 257: expected at most 256, a unit of 32 bytes");
+}
+
+#[test]
+fn records_are_read_set_and_selected() {
+    for bits in [1, 3, 8, 13, 64, 250] {
+        let shape = Shape::new(613, bits).unwrap();
+        let mut records = RecordBuffer::zeroed(shape);
+        let value = |i: u64| {
+            let bytes: Vec<u8> = (0..32).map(|k| (i * 31 + k * 7) as u8).collect();
+            extract_bits(&bytes, 0, bits)
+        };
+        (0..613).for_each(|i| records.set(i, &value(i)).unwrap());
+        let bundle = Units::new(shape, 32).unwrap();
+        for index in [0, 1, 300, 611, 612] {
+            let (unit, slot) = bundle.locate(index);
+            let mut bytes = vec![0; 32];
+            bundle.read(&records, unit, &mut bytes).unwrap();
+            assert_eq!(bundle.select(&bytes, slot), value(index), "{bits} bits, record {index}");
+            bundle.set(&mut bytes, &Change { index, record: value(index + 1) }).unwrap();
+            assert_eq!(bundle.select(&bytes, slot), value(index + 1));
+            if slot > 0 {
+                assert_eq!(bundle.select(&bytes, slot - 1), value(index - 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn units_give_back_what_was_read_into_them() {
+    for bits in [1, 3, 8, 13, 57, 64, 250, 256] {
+        let shape = Shape::new(613, bits).unwrap();
+        let bytes = (0..shape.total_bytes()).map(|i| (i * 151 + i * i / 7) as u8).collect();
+        let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+        let bundle = Units::new(shape, 32).unwrap();
+        let decode = |column: usize| {
+            let mut bytes = vec![0; 3 * 32 + 5];
+            bundle.read(&records, 3 * column as u64, &mut bytes[..96]).unwrap();
+            bytes
+        };
+        for (first, count) in [(0, 613), (0, 1), (8, 77), (304, 309), (608, 5), (16, 0), (0, 0), (608, 1)] {
+            let length = (count * bits).div_ceil(8) as usize;
+            let (mut found, mut expected) = (vec![0xFF; length], vec![0; length]);
+            records.read_packed(first, count, &mut expected).unwrap();
+            read_columns(&bundle, 3, (first, count), &mut found, decode).unwrap();
+            assert!(found == expected, "{bits} bits, {count} records from {first}");
+        }
+        let read = |range, out: &mut [u8]| read_columns(&bundle, 3, range, out, decode).unwrap_err().code();
+        assert_eq!(read((608, 6), &mut [0; 300]), "index_out_of_range");
+        assert_eq!(read((0, 8), &mut vec![0; bits as usize + 1]), "wrong_length");
+    }
+}
+
+#[test]
+fn digits_make_the_word() {
+    for digits in [Digits { bits: 14, count: 2 }, Digits { bits: 7, count: 4 }, Digits { bits: 16, count: 2 }]
+    {
+        let top = (1u64 << digits.word_bits()) - 1;
+        for word in [0, 1, top / 2, top / 2 + 1, top / 3, top - 1, top] {
+            let split: Vec<i16> = digits.split_centred(word).collect();
+            let half = 1i32 << (digits.bits - 1);
+            assert!(split.iter().all(|&digit| (-half..half).contains(&i32::from(digit))), "{split:?}");
+            let modulo = |digit: &i16| i32::from(*digit).rem_euclid(2 * half) as u32;
+            let joined = digits.join(split.iter().map(|digit| digits.uncentred(modulo(digit))));
+            assert_eq!(joined, word, "{digits:?}");
+        }
+    }
+}
+
+#[test]
+fn digits_stand_for_the_rounded_word() {
+    for (bits, count) in [(7, 3), (7, 2), (3, 8), (11, 1), (16, 2), (4, 8), (1, 1)] {
+        let digits = Digits { bits, count };
+        let half = ((1u64 << digits.dropped_bits()) / 2) as i64;
+        for word in [
+            0,
+            1,
+            77,
+            (half - 1).max(0) as u32,
+            half as u32,
+            half as u32 + 1,
+            1 << 31,
+            0x1234_5678,
+            0x7fff_ffff,
+            0xffff_ff00,
+            u32::MAX - half as u32,
+            u32::MAX,
+        ] {
+            let split: Vec<u64> = digits.split(digits.leading(word)).collect();
+            let limit = 1i32 << (bits - 1);
+            assert_eq!(split.len(), count);
+            assert!(split.iter().all(|&digit| digit < 2 * limit as u64), "{word:#x}: {split:?}");
+            let centred: Vec<i16> = digits.split_centred(digits.leading(word)).collect();
+            let in_range = |&digit: &i16| (-limit..limit).contains(&i32::from(digit));
+            assert!(centred.iter().all(in_range), "{centred:?}");
+            let modulo = |digit: &i16| i32::from(*digit).rem_euclid(2 * limit) as u32;
+            let uncentred = centred.iter().map(|digit| digits.uncentred(modulo(digit)));
+            let joined = digits.join_leading(uncentred);
+            assert_eq!(joined, digits.join_leading(split.into_iter()));
+            let error = i64::from(word.wrapping_sub(joined) as i32);
+            assert!((-half..=half).contains(&error), "{word:#x} in {digits:?}: off by {error}");
+        }
+    }
+}
