@@ -20,7 +20,7 @@
 //! 2⁻⁵³ at most (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less
 //! than 1 + 2⁻³⁴.
 
-use papir_lattice::lwe32::{LOG2_Q, N, SIGMA};
+use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, rounding_square};
 use papir_lattice::noise::SAMPLER_LOG2;
 
 use super::levels::{BODY, BYTE_CENTRE, CENTRE, DIGIT_BITS, MASK, coefficients};
@@ -80,9 +80,8 @@ impl Level {
 
     /// The same where the words' root mean square is `word`.
     pub(super) fn deviation_of(&self, word: f64, count: usize, query: u32, mask: u32) -> f64 {
-        let rounded = if query == 0 { 0.0 } else { (4f64.powi(query as i32) + 2.0) / 12.0 };
         let half = if mask == 0 { 0.0 } else { 2f64.powi(mask as i32 - 1) };
-        let errors = word * word * (SIGMA * SIGMA + rounded) * count as f64;
+        let errors = word * word * (SIGMA * SIGMA + rounding_square(query)) * count as f64;
         (errors + SIGMA * SIGMA * N as f64 * half * half).sqrt()
     }
 
