@@ -227,11 +227,10 @@ impl<T: ParameterSet> Base for Levels<T> {
         let (layout, units) = (&self.layout, self.layout.changed_units(changes));
         let [(rows, columns), (digits, digit_columns)] = self.sides();
         let changed = if from_scratch(layout, units) { rows } else { units * layout.bundle.unit_bytes };
-        Counts::new().with(Operation::HintProduct8, transformed_bytes(changed, columns) as f64, changed).with(
-            Operation::HintProduct8,
-            transformed_bytes(digits, digit_columns) as f64,
-            digits,
-        )
+        let [first, second] = [(changed, columns), (digits, digit_columns)].map(|(rows, columns)| {
+            Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
+        });
+        first.and(second)
     }
 
     fn change(
