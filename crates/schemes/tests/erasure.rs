@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use papir_schemes::shared::messages::EmptyPublic;
+use papir_schemes::shared::selection::Selects as _;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +15,7 @@ use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Sessio
 use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
 use papir_kernels::galois;
 use papir_ring::{Poly, Ring, Values};
-use papir_schemes::double::inspire0;
+use papir_schemes::double::packed::{self, ByInspiring};
 use papir_schemes::inspire::{Client, Params, Server};
 use papir_schemes::pirouette::client::RetrievalClient;
 use papir_schemes::pirouette::params::PirouetteParams;
@@ -137,11 +138,11 @@ fn freed_memory_holds_no_secret() {
 fn freed_memory_holds_no_secret_of_two_levels() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let shape = Shape::of_bytes(3_000_000, 2).unwrap();
-    let params = inspire0::Params::with_units(shape, 3000).unwrap();
+    let params = packed::Params::<ByInspiring>::with_units(shape, 3000).unwrap();
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
     let records = RecordBuffer::zeroed(shape);
-    let server = inspire0::Server::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-    let client = inspire0::Client::new(params.clone(), *server.public()).unwrap();
+    let server = packed::Server::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
+    let client = packed::Client::new(params.clone(), *server.public()).unwrap();
     // The first run with this seed tells the secret; the second, watched, makes it again.
     let index = 3000 * 500 + 1234;
     let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();

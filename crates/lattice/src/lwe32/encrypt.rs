@@ -101,7 +101,7 @@ impl LweParams {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::lwe32::{MODULE_SIGMA, N, SIGMA, dot};
+    use crate::lwe32::{MODULE_SIGMA, N, SIGMA, dot, rounding_square};
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use papir_ring::prg::Seed;
@@ -133,7 +133,7 @@ mod tests {
                 let most = params.error().bound() + ((1 << (LOG2_Q - bits)) >> 1);
                 assert!(errors.iter().all(|error| error.abs() <= most), "{length}, {selected}, {bits} bits");
                 let square = errors.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>() / length as f64;
-                let expected = SIGMA * SIGMA + (4f64.powi((LOG2_Q - bits) as i32) - 1.0) / 12.0;
+                let expected = SIGMA * SIGMA + rounding_square(LOG2_Q - bits);
                 assert!(length < 1000 || (square / expected - 1.0).abs() < 0.2, "{square}, not {expected}");
             }
         }

@@ -38,4 +38,4 @@ pub use matrix::{ByteMatrix, matrix_bytes, write_columns};
 pub use params::{
     LOG2_Q, LweParams, MAX_BLOCKS, MAX_SMALL, MODULE_DEGREE, MODULE_RANK, MODULE_SIGMA, N, SIGMA,
 };
-pub use words::{add_multiple, decode, dot, round};
+pub use words::{add_multiple, decode, dot, round, rounding_square};

@@ -24,6 +24,15 @@ pub fn round_random_ties(word: u32, dropped: u32, tie: u8) -> u32 {
     word.wrapping_add((1 << dropped) >> 1).wrapping_sub(down) >> dropped
 }
 
+/// Mean square of the error of [`round_random_ties`] on a uniform word, whose mean is zero.
+///
+/// With h = 2ᵏ/2 for k dropped bits, the errors from 1 − h to h − 1 have probability 2⁻ᵏ each, and
+/// −h and h half of that: (4ᵏ + 2)/12. Ties in one direction would leave the variance (4ᵏ − 1)/12
+/// around a mean of ½, which a database of equal words adds up.
+pub fn rounding_square(dropped: u32) -> f64 {
+    if dropped == 0 { 0.0 } else { (4f64.powi(dropped as i32) + 2.0) / 12.0 }
+}
+
 /// Decodes to the nearest multiple of Δ = 2^`log2_delta` (1 to 31); returns the factor and the
 /// distance from it.
 pub fn decode(phase: u32, log2_delta: u32) -> (u32, u32) {
@@ -48,6 +57,25 @@ mod tests {
             if word % 16 == 8 {
                 assert_eq!(errors, [8, -8]);
             }
+        }
+    }
+
+    #[test]
+    fn the_mean_square_of_rounding_is_that_of_all_words() {
+        for dropped in 0..=8 {
+            let words = (0..1u32 << dropped).flat_map(|word| [(word, 0), (word, 1)]);
+            let errors: Vec<f64> = words
+                .map(|(word, tie)| {
+                    let rounded = round_random_ties(word, dropped, tie) << dropped;
+                    f64::from(rounded.wrapping_sub(word) as i32)
+                })
+                .collect();
+            let mean_square = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
+            assert_eq!(
+                (errors.iter().sum::<f64>(), mean_square),
+                (0.0, rounding_square(dropped)),
+                "{dropped}"
+            );
         }
     }
 

@@ -11,8 +11,7 @@ use papir_ring::rns::product_mod;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::params::{CHUNK_BYTES, DepirParams};
-use super::search::Depir;
+use super::params::{CHUNK_BYTES, Depir, DepirParams};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
 use crate::shared::messages::EmptyPublic;
 
@@ -34,7 +33,7 @@ pub struct DepirClient {
 impl Client<Depir> for DepirClient {
     fn new(params: DepirParams, _public: EmptyPublic) -> Result<Self> {
         let primes = params.bv().ring().primes();
-        let (kept, dropped) = primes.split_at(params.kept());
+        let (kept, dropped) = primes.split_at(params.kept);
         let lift = Lift::new(kept, Modulus::new(PLAINTEXT));
         let factor = product_mod(dropped, PLAINTEXT);
         Ok(Self { params, lift, factor })
@@ -58,7 +57,7 @@ impl Client<Depir> for DepirClient {
         let mut entries = Zeroizing::new(vec![0; indices.len()]);
         let mut places = Zeroizing::new(vec![0; indices.len()]);
         for ((entry, place), &index) in entries.iter_mut().zip(places.iter_mut()).zip(indices) {
-            (*entry, *place) = params.bundle().locate(index);
+            (*entry, *place) = params.units.locate(index);
         }
         let points = params.simplex().points(&entries);
         let (seed, first) = self.seed(rng);
@@ -67,25 +66,25 @@ impl Client<Depir> for DepirClient {
         for (coordinate, points) in points.chunks_exact(indices.len()).enumerate() {
             message.fill(0);
             message[..points.len()].copy_from_slice(points);
-            params.slots().encode(&mut message);
-            let fresh = || coordinate_mask(params, &seed, coordinate);
-            let mask = if coordinate == 0 { first.clone() } else { fresh() };
-            bodies.append(&mut key.encrypt(params.bv(), &mask, &message, &mut secret));
+            params.tables.slots.encode(&mut message);
+            let fresh = (coordinate > 0).then(|| coordinate_mask(params, &seed, coordinate));
+            let mask = fresh.as_ref().unwrap_or(&first);
+            bodies.append(&mut key.encrypt(params.bv(), mask, &message, &mut secret));
         }
         Ok((DepirSecret { key, places }, DepirQuery { seed, bodies }))
     }
 
     fn extract(&self, secret: DepirSecret, answer: DepirAnswer) -> Result<Vec<Record>> {
         let params = &self.params;
-        let (kept, chunks) = (params.kept(), params.chunks());
+        let (kept, chunks) = (params.kept, params.chunks());
         let modulus = Modulus::new(PLAINTEXT);
-        let unit = params.bundle().unit_bytes;
+        let unit = params.units.unit_bytes;
         let mut units = Zeroizing::new(vec![0u8; secret.places.len() * unit]);
         let mut sound = true;
         for (chunk, ciphertext) in answer.words.chunks_exact(params.answer_words() / chunks).enumerate() {
             let mut found = secret.key.decrypt(params.bv(), &self.lift, kept, ciphertext);
             sound &= found.largest <= Lift::SLACK;
-            params.slots().decode(&mut found.coefficients);
+            params.tables.slots.decode(&mut found.coefficients);
             let mut slots = Zeroizing::new(vec![0; found.coefficients.len()]);
             pointwise::scale(&mut slots, &found.coefficients, self.factor, modulus);
             for (unit, &slot) in units.chunks_exact_mut(unit).zip(slots.iter()) {
@@ -98,7 +97,7 @@ impl Client<Depir> for DepirClient {
             return Err(Error::NotDecodable);
         }
         let records = units.chunks_exact(unit).zip(secret.places.iter());
-        Ok(records.map(|(unit, &place)| params.bundle().select(unit, place)).collect())
+        Ok(records.map(|(unit, &place)| params.units.select(unit, place)).collect())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Evaluation on encrypted points, slot by slot, without a table.
+//! Evaluation of f on ciphertexts, which are lines in Y.
 //!
 //! In a slot of X and modulo one prime, a ciphertext b + a·Y is a line, and f of m ciphertexts is f
 //! restricted to a line in m dimensions: a polynomial of degree D in Y, determined by its values at
@@ -6,12 +6,15 @@
 //! is one of D + 1 polynomials in one variable fewer, the same for all slots, with (D + m)/m times
 //! fewer terms. The result is a polynomial in the first coordinate; substituting b₁ + a₁·Y gives
 //! one in Y.
+//!
+//! The paper takes values at k-th roots of unity instead (section 6, "Fourier decomposition"), k a
+//! prime above D. These exist modulo primes that are 1 modulo 2nk
+//! ([`super::params::DepirParams::fourier`]); the points 0, 1, …, D exist modulo every prime.
 
 use papir_kernels::pointwise::{self, Modulus};
 use papir_kernels::poly_eval::Polynomial;
-use papir_ring::prime::invert_all;
+use papir_ring::prime::{inverse_mod, invert_all, is_prime, pow_mod};
 
-use super::decomposition::weights;
 use super::interpolation::contract;
 use super::simplex::Simplex;
 
@@ -141,4 +144,83 @@ fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[
         pointwise::mul_assign(row, &power, modulus);
         pointwise::mul_assign(&mut power, mask, modulus);
     }
+}
+
+/// The least prime k above D.
+pub fn roots(degree: usize) -> u32 {
+    (degree as u32 + 1..).find(|&k| is_prime(k.into())).unwrap_or(u32::MAX)
+}
+
+/// D + 1 points of Y: k-th roots of unity modulo primes that have them, else 0, 1, …, D.
+pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
+    let (q, k) = (u64::from(modulus.value()), u64::from(roots(degree)));
+    if k < 3 || !(q - 1).is_multiple_of(k) {
+        return (0..=degree as u32).collect();
+    }
+    // A k-th root that is not 1 is primitive, as k is prime.
+    let root = (2..q).map(|base| pow_mod(base, (q - 1) / k, q)).find(|&root| root != 1).unwrap_or(1);
+    (0..=degree as u64).map(|i| pow_mod(root, i, q) as u32).collect()
+}
+
+/// b + a·Y at these points: for each coordinate a row of all slots at the first, then at the
+/// second, ….
+pub fn values(modulus: Modulus, nodes: &[u32], bodies: &[&[u32]], masks: &[&[u32]]) -> Vec<Vec<u32>> {
+    let one = |(body, mask): (&&[u32], &&[u32])| {
+        let mut all = vec![0; nodes.len() * body.len()];
+        for (row, &node) in all.chunks_exact_mut(body.len()).zip(nodes) {
+            pointwise::scale(row, mask, node, modulus);
+            pointwise::add_assign(row, body, modulus);
+        }
+        all
+    };
+    bodies.iter().zip(masks).map(one).collect()
+}
+
+/// Interpolates polynomials in Y from values at these points. Values are rows of all slots, one for
+/// each point; results are rows, one for each coefficient.
+pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32> {
+    let slots = values.len() / nodes.len();
+    let mut out = vec![0; values.len()];
+    for (row, weights) in out.chunks_exact_mut(slots).zip(weights(modulus, nodes)) {
+        pointwise::combine(row, values, &weights, modulus);
+    }
+    out
+}
+
+/// Matrix of interpolation at different points: Lagrange's polynomials, transposed.
+fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
+    // Π (x − node), from which each factor is divided off again.
+    let product = nodes.iter().fold(vec![1], |product, &node| times_root(modulus, &product, node));
+    let columns: Vec<Vec<u32>> = nodes
+        .iter()
+        .map(|&node| {
+            let quotient = divided(modulus, &product, node);
+            let others = nodes.iter().filter(|&&other| other != node);
+            let scale = others.fold(1, |scale, &other| modulus.mul(scale, modulus.sub(node, other)));
+            let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
+            quotient.iter().map(|&coefficient| modulus.mul(coefficient, scale)).collect()
+        })
+        .collect();
+    (0..nodes.len()).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
+}
+
+/// Multiplies a polynomial, constant coefficient first, by x − node.
+fn times_root(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
+    let mut product = vec![0; polynomial.len() + 1];
+    for (i, &coefficient) in polynomial.iter().enumerate() {
+        product[i + 1] = modulus.add(product[i + 1], coefficient);
+        product[i] = modulus.sub(product[i], modulus.mul(coefficient, node));
+    }
+    product
+}
+
+/// Divides a polynomial by x − node, its root.
+fn divided(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
+    let mut quotient = vec![0; polynomial.len() - 1];
+    let mut carry = 0;
+    for (out, &coefficient) in quotient.iter_mut().zip(&polynomial[1..]).rev() {
+        carry = modulus.add(modulus.mul(carry, node), coefficient);
+        *out = carry;
+    }
+    quotient
 }

@@ -11,7 +11,7 @@
 //! | total-degree interpolation (section 6, Appendix B) | [`interpolation`] |
 //! | σ: index → point | [`simplex::Simplex::points`] |
 //! | ASHE (section 4.2) | [`papir_lattice::bv`] |
-//! | Fourier decomposition of ciphertexts (section 6) | [`decomposition`] |
+//! | Fourier decomposition of ciphertexts (section 6) | [`lines::values`] at [`lines::nodes`] |
 //! | Algorithm 4, lines 20–28: evaluation | [`lines`]; as in the paper, [`structure`] |
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
@@ -22,11 +22,9 @@
 //! in one variable fewer are evaluated.
 
 pub mod client;
-pub mod decomposition;
 pub mod interpolation;
 pub mod lines;
 pub mod params;
-mod search;
 pub mod server;
 pub mod simplex;
 pub mod structure;
@@ -39,7 +37,7 @@ use papir_core::scheme::{Never, Scheme};
 
 use crate::shared::messages::EmptyPublic;
 
-pub use search::Depir;
+pub use params::Depir;
 
 impl Scheme for Depir {
     const NAME: &'static str = "depir";

@@ -1,21 +1,24 @@
-//! Parameters: ring, polynomial and primes for a shape.
+//! Parameters for a shape: ring, polynomial, primes, and their search.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use papir_core::codec::{Reader, Writer};
+use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{Description, Error, Limits, Result, Shape, Sizes, UpdateCost};
+use papir_core::scheme::{Parameters, Scheme};
+use papir_core::{Description, Error, Goal, Limits, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
+use papir_lattice::bv::noise;
 use papir_lattice::bv::params::{BvParams, MAX_DEGREE, PLAINTEXT, SIGMA};
 use papir_lattice::bv::slots::Slots;
+use papir_lattice::security::{Secret, require_128};
+use papir_ring::prime::ntt_primes_below;
 use papir_ring::rns::log2_product;
 
-use super::decomposition;
-use super::search::{self, Choice, Depir};
+use super::lines;
 use super::simplex::Simplex;
-use crate::shared::messages::{SEED_BYTES, read_shape, write_shape};
-use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
+use crate::shared::messages::{SEED_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{best, one_record, refused, score, sealed, sealed_public, security, unfit};
 use crate::shared::units::Units;
 
 /// The most records.
@@ -27,22 +30,41 @@ const MAX_CHUNKS: usize = 16;
 pub(super) const CHUNK_BYTES: usize = 2;
 /// The most primes.
 const MAX_PRIMES: usize = 64;
+/// Candidate ring degrees.
+const DEGREES: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
+/// Candidate numbers of variables.
+const VARIABLES: RangeInclusive<usize> = 1..=16;
+/// log₂ of the probability that an evaluation exceeds its bound, and the same for modulus
+/// switching.
+const FAILURE_LOG2: f64 = -46.0;
+/// Bits between the bound on a phase and the modulus. Evaluation and switching may each fill an
+/// eighth, together the quarter that a client accepts.
+const ROOM_BITS: f64 = 3.0;
+/// log₂ of the bound on primes.
+const LOG2_LARGEST: f64 = 28.0;
+/// Seconds for a term at a point.
+const TERM_SECONDS: f64 = 3e-10;
+
+/// Doubly-efficient PIR.
+pub struct Depir;
 
 /// Parameters of [`Depir`].
 #[derive(Clone, Debug)]
 pub struct DepirParams {
-    bundle: Units,
-    choice: Choice,
+    /// Units of records in entries.
+    pub(super) units: Units,
+    pub(super) choice: Choice,
     /// Number of primes in an answer, the first ones.
-    kept: usize,
-    tables: Arc<Tables>,
+    pub(super) kept: usize,
+    pub(super) tables: Arc<Tables>,
 }
 
 /// Tables shared by copies of the parameters.
 #[derive(Debug)]
-struct Tables {
+pub(super) struct Tables {
     bv: BvParams,
-    slots: Slots,
+    /// The slots of plaintexts.
+    pub(super) slots: Slots,
 }
 
 /// Figures of parameters for a number of entries, which may exceed what is served.
@@ -68,7 +90,7 @@ impl DepirParams {
     /// # Errors
     /// [`Error::Parameters`] if no ring is large enough.
     pub fn outline(entries: u64, goal: Goal) -> Result<Outline> {
-        let choice = search::choose(entries, 1, goal)?;
+        let choice = Choice::best(entries, 1, goal)?;
         let (query_bytes, answer_bytes) = choice.bytes(1);
         Ok(Outline {
             ring_degree: choice.ring_degree,
@@ -86,9 +108,8 @@ impl DepirParams {
     /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] or
     /// [`Error::Insecure`] if the ring does not suffice.
     pub fn new(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
-        let bundle = bundle(shape)?;
-        let simplex = Simplex::holding(bundle.units(), variables);
-        Self::with_order(bundle, Choice { ring_degree, simplex }, 1)
+        let units = units_of(shape)?;
+        Self::with_order(units, Choice::new(units.units(), ring_degree, variables)?, 1)
     }
 
     /// [`DepirParams::new`] with the paper's primes: 1 modulo 2nk, k the least prime above D.
@@ -97,22 +118,21 @@ impl DepirParams {
     /// # Errors
     /// As [`DepirParams::new`], and [`Error::Parameters`] if there are not enough primes.
     pub fn fourier(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
-        let bundle = bundle(shape)?;
-        let simplex = Simplex::holding(bundle.units(), variables);
-        let roots = decomposition::roots(simplex.degree) as usize;
-        Self::with_order(bundle, Choice { ring_degree, simplex }, roots)
+        let units = units_of(shape)?;
+        let choice = Choice::new(units.units(), ring_degree, variables)?;
+        Self::with_order(units, choice, lines::roots(choice.simplex.degree) as usize)
     }
 
     /// With primes that are 1 modulo 2n times `roots`.
-    fn with_order(bundle: Units, choice: Choice, roots: usize) -> Result<Self> {
-        check(choice)?;
-        let primes = search::primes(choice.ring_degree * roots, choice.modulus_bits())?;
-        let kept = search::kept(&primes, choice.reply_bits()).unwrap_or(primes.len());
-        Self::with_primes(bundle, choice, &primes, kept)
+    fn with_order(units: Units, choice: Choice, roots: usize) -> Result<Self> {
+        let primes = primes(choice.ring_degree * roots, choice.modulus_bits())?;
+        let enough = |&count: &usize| log2_product(&primes[..count]) >= choice.reply_bits();
+        let kept = (1..=primes.len()).find(enough).unwrap_or(primes.len());
+        Self::with_primes(units, choice, &primes, kept)
     }
 
     /// Parameters with these primes of Q, largest first, of which answers keep `kept`.
-    fn with_primes(bundle: Units, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
+    fn with_primes(units: Units, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
         let scheme = Depir::NAME;
         let needed = choice.modulus_bits();
         // Bounds are floating-point results, which may differ slightly between machines.
@@ -128,7 +148,7 @@ impl DepirParams {
         }
         let bv = BvParams::new(choice.ring_degree, primes).map_err(unfit(scheme))?;
         let slots = Slots::new(choice.ring_degree).map_err(|error| unfit(scheme)(error.into()))?;
-        Ok(Self { bundle, choice, kept, tables: Arc::new(Tables { bv, slots }) })
+        Ok(Self { units, choice, kept, tables: Arc::new(Tables { bv, slots }) })
     }
 
     /// The simplex of m and D: the points of entries and the exponents of f.
@@ -146,29 +166,9 @@ impl DepirParams {
         &self.tables.bv
     }
 
-    /// The slots of plaintexts.
-    pub(super) fn slots(&self) -> &Slots {
-        &self.tables.slots
-    }
-
-    /// log₂ of bounds on a phase's coefficients: of an evaluation, and of what switching adds.
-    pub fn noise_bits(&self) -> [f64; 2] {
-        [self.choice.noise_bits(), self.choice.switching_bits()]
-    }
-
-    /// Primes of an answer.
-    pub(super) fn kept(&self) -> usize {
-        self.kept
-    }
-
-    /// Units of records in entries.
-    pub(super) fn bundle(&self) -> &Units {
-        &self.bundle
-    }
-
     /// Number of polynomials: entries modulo t in each unit of records.
     pub fn chunks(&self) -> usize {
-        self.bundle.unit_bytes / CHUNK_BYTES
+        self.units.unit_bytes / CHUNK_BYTES
     }
 
     /// Bits of a residue on the wire.
@@ -179,17 +179,17 @@ impl DepirParams {
 
     /// Words of a query: m bodies modulo all primes.
     pub(super) fn query_words(&self) -> usize {
-        self.simplex().variables * self.bv().ring().len() * self.ring_degree()
+        self.choice.simplex.variables * self.bv().ring().len() * self.choice.ring_degree
     }
 
     /// Words of an answer: for each chunk D + 1 parts modulo the kept primes.
     pub(super) fn answer_words(&self) -> usize {
-        self.chunks() * (self.simplex().degree + 1) * self.kept * self.ring_degree()
+        self.chunks() * (self.choice.simplex.degree + 1) * self.kept * self.choice.ring_degree
     }
 
     /// Words of the polynomials.
     pub(super) fn coefficients(&self) -> usize {
-        self.chunks() * self.simplex().len()
+        self.chunks() * self.choice.simplex.len()
     }
 
     fn sizes(&self) -> Sizes {
@@ -199,7 +199,7 @@ impl DepirParams {
             query: sealed(SEED_BYTES + packed(self.query_words())),
             answer: sealed(packed(self.answer_words())),
             database: 4 * self.coefficients() as u64,
-            material: self.bundle.shape.total_bytes(),
+            material: self.units.shape.total_bytes(),
             ..Sizes::default()
         }
     }
@@ -207,7 +207,7 @@ impl DepirParams {
     fn work(&self) -> Work {
         let ring = self.bv().ring();
         let terms = self.chunks() as f64 * self.choice.terms(ring.len());
-        let Simplex { variables, degree } = self.simplex();
+        let Simplex { variables, degree } = self.choice.simplex;
         // Divided differences and conversion to powers, along each variable.
         let steps = self.coefficients() * variables * degree.max(1);
         let words = |count: usize| Counts::new().with(Operation::Word, count as f64, 1);
@@ -220,72 +220,39 @@ impl DepirParams {
     }
 }
 
-/// Units of records: 16 bits, or as many chunks as a record needs.
-fn bundle(shape: Shape) -> Result<Units> {
-    if shape.records() > MAX_RECORDS {
-        let expected = format!("at most {MAX_RECORDS}");
-        return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
-    }
-    let chunks = shape.record_bytes().div_ceil(CHUNK_BYTES);
-    if chunks > MAX_CHUNKS {
-        let expected = format!(
-            "at most {}: each 16 bits of a record need another polynomial and another answer",
-            8 * CHUNK_BYTES * MAX_CHUNKS
-        );
-        return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
-    }
-    Units::new(shape, CHUNK_BYTES * chunks)
-}
-
-/// Bounds parameters from the wire.
-fn check(choice: Choice) -> Result<()> {
-    let Choice { ring_degree, simplex } = choice;
-    let bounds = [
-        ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
-        ("a polynomial's variables", simplex.variables, 1, 16),
-        ("a polynomial's degree", simplex.degree, 0, papir_kernels::poly_eval::MAX_DEGREE),
-    ];
-    for (what, found, least, most) in bounds {
-        if !(least..=most).contains(&found) {
-            return Err(Error::out_of_bounds(what, found as u64, format!("{least} to {most}")));
-        }
-    }
-    Ok(())
-}
-
 impl Parameters for DepirParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let bundle = bundle(shape)?;
-        let choice = search::choose(bundle.units(), bundle.unit_bytes / CHUNK_BYTES, goal)?;
-        Self::with_order(bundle, choice, 1)
+        let units = units_of(shape)?;
+        let choice = Choice::best(units.units(), units.unit_bytes / CHUNK_BYTES, goal)?;
+        Self::with_order(units, choice, 1)
     }
 
     fn label(&self) -> String {
-        let Simplex { variables, degree } = self.simplex();
-        format!("{} slots, {variables} variables of degree {degree}", self.ring_degree())
+        let Simplex { variables, degree } = self.choice.simplex;
+        format!("{} slots, {variables} variables of degree {degree}", self.choice.ring_degree)
     }
 
     fn shape(&self) -> Shape {
-        self.bundle.shape
+        self.units.shape
     }
 
     fn describe(&self) -> Description {
-        let Simplex { variables, degree } = self.simplex();
+        let Simplex { variables, degree } = self.choice.simplex;
         let ring = self.bv().ring();
         Description {
             scheme: Depir::NAME,
             privacy: Depir::PRIVACY,
-            shape: self.bundle.shape,
+            shape: self.units.shape,
             sizes: self.sizes(),
             security: self.bv().security().map(security),
             failure_log2: Choice::failure_log2(self.chunks()),
             limits: Limits {
                 records: MAX_RECORDS,
-                batch: self.ring_degree(),
+                batch: self.choice.ring_degree,
                 ..one_record((8 * CHUNK_BYTES * MAX_CHUNKS) as u64, UpdateCost::Rebuild)
             },
             parameters: vec![
-                ("n", self.ring_degree().to_string()),
+                ("n", self.choice.ring_degree.to_string()),
                 ("t", PLAINTEXT.to_string()),
                 ("sigma", SIGMA.to_string()),
                 ("m", variables.to_string()),
@@ -303,8 +270,8 @@ impl Parameters for DepirParams {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        write_shape(&mut writer, self.bundle.shape);
-        writer.u32(self.ring_degree() as u32).u16(self.simplex().variables as u16);
+        write_shape(&mut writer, self.units.shape);
+        writer.u32(self.choice.ring_degree as u32).u16(self.choice.simplex.variables as u16);
         let primes = self.bv().ring().primes();
         writer.u16(primes.len() as u16).u16(self.kept as u16);
         for prime in primes {
@@ -314,22 +281,170 @@ impl Parameters for DepirParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("depir's parameters", bytes);
-        let bundle = bundle(read_shape(&mut reader)?)?;
-        let (ring_degree, variables) = (reader.u32()? as usize, usize::from(reader.u16()?));
-        let count = usize::from(reader.u16()?);
-        if !(1..=MAX_PRIMES).contains(&count) {
-            let expected = format!("1 to {MAX_PRIMES}");
-            return Err(Error::out_of_bounds("the number of depir's primes", count as u64, expected));
-        }
-        let kept = usize::from(reader.u16()?);
-        let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
-        reader.finish()?;
+        let (units, ring_degree, variables, primes, kept) =
+            read_all("depir's parameters", bytes, |reader| {
+                let units = units_of(read_shape(reader)?)?;
+                let (ring_degree, variables) = (reader.u32()? as usize, usize::from(reader.u16()?));
+                let count = usize::from(reader.u16()?);
+                if !(1..=MAX_PRIMES).contains(&count) {
+                    let expected = format!("1 to {MAX_PRIMES}");
+                    return Err(Error::out_of_bounds("the number of depir's primes", count as u64, expected));
+                }
+                let kept = usize::from(reader.u16()?);
+                let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
+                Ok((units, ring_degree, variables, primes, kept))
+            })?;
         if !primes.is_sorted_by(|a, b| a > b) {
             return Err(Error::malformed("depir's primes", "primes out of order", "descending ones"));
         }
-        let choice = Choice { ring_degree, simplex: Simplex::holding(bundle.units(), variables) };
-        check(choice)?;
-        Self::with_primes(bundle, choice, &primes, kept)
+        Self::with_primes(units, Choice::new(units.units(), ring_degree, variables)?, &primes, kept)
     }
+}
+
+/// Units of records: 16 bits, or as many chunks as a record needs.
+fn units_of(shape: Shape) -> Result<Units> {
+    if shape.records() > MAX_RECORDS {
+        let expected = format!("at most {MAX_RECORDS}");
+        return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
+    }
+    let chunks = shape.record_bytes().div_ceil(CHUNK_BYTES);
+    if chunks > MAX_CHUNKS {
+        let expected = format!(
+            "at most {}: each 16 bits of a record need another polynomial and another answer",
+            8 * CHUNK_BYTES * MAX_CHUNKS
+        );
+        return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
+    }
+    Units::new(shape, CHUNK_BYTES * chunks)
+}
+
+/// Free values of the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// n.
+    pub(super) ring_degree: usize,
+    /// m and D.
+    pub(super) simplex: Simplex,
+}
+
+impl Choice {
+    /// The simplex of this many variables that holds the entries.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`].
+    fn new(entries: u64, ring_degree: usize, variables: usize) -> Result<Self> {
+        let simplex = Simplex::holding(entries, variables);
+        let bounds = [
+            ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
+            ("a polynomial's variables", simplex.variables, 1, *VARIABLES.end()),
+            ("a polynomial's degree", simplex.degree, 0, papir_kernels::poly_eval::MAX_DEGREE),
+        ];
+        for (what, found, least, most) in bounds {
+            if !(least..=most).contains(&found) {
+                return Err(Error::out_of_bounds(what, found as u64, format!("{least} to {most}")));
+            }
+        }
+        Ok(Self { ring_degree, simplex })
+    }
+
+    /// The best choice for this many entries of `chunks` chunks.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] if no ring is large enough.
+    fn best(entries: u64, chunks: usize, goal: Goal) -> Result<Self> {
+        let simplices = VARIABLES.map(|variables| Simplex::holding(entries, variables)).collect::<Vec<_>>();
+        let choices = DEGREES
+            .into_iter()
+            .flat_map(|ring_degree| simplices.iter().map(move |&simplex| Self { ring_degree, simplex }));
+        let possible = choices.filter(|choice| choice.is_possible());
+        best(possible, |choice| choice.cost(goal, chunks)).ok_or_else(|| {
+            let reason = "no ring up to degree 2^15 evaluates a polynomial of";
+            refused(Depir::NAME)(format!("{reason} {entries} values securely"))
+        })
+    }
+
+    /// log₂ of a bound on the coefficients of an evaluation's phase.
+    pub(super) fn noise_bits(self) -> f64 {
+        let Simplex { variables, degree } = self.simplex;
+        let largest = f64::from(PLAINTEXT / 2);
+        noise::evaluation(self.ring_degree, variables, degree, largest, FAILURE_LOG2)
+    }
+
+    /// log₂ of the least Q.
+    fn modulus_bits(self) -> f64 {
+        (self.noise_bits() + ROOM_BITS).max(self.reply_bits())
+    }
+
+    /// log₂ of a bound on what modulus switching adds to a phase's coefficients.
+    pub(super) fn switching_bits(self) -> f64 {
+        noise::switching(self.ring_degree, self.simplex.degree, FAILURE_LOG2)
+    }
+
+    /// log₂ of the least modulus of an answer.
+    fn reply_bits(self) -> f64 {
+        self.switching_bits() + ROOM_BITS
+    }
+
+    /// log₂ of the probability that one of a query's `chunks` answers does not decode.
+    fn failure_log2(chunks: usize) -> f64 {
+        (chunks as f64).log2() + 1.0 + FAILURE_LOG2
+    }
+
+    /// Multiplications of one answer's evaluation: slots, primes, points of Y, terms in one
+    /// variable fewer.
+    fn terms(self, primes: usize) -> f64 {
+        let points = self.ring_degree * primes * (self.simplex.degree + 1);
+        points as f64 * self.simplex.rest() as f64
+    }
+
+    /// Primes of the least Q.
+    fn primes(self) -> usize {
+        (self.modulus_bits() / LOG2_LARGEST).ceil() as usize
+    }
+
+    /// Bytes of a query and of its answers in `chunks` chunks, ignoring the excess length of
+    /// primes.
+    fn bytes(self, chunks: usize) -> (f64, f64) {
+        let Simplex { variables, degree } = self.simplex;
+        let coefficients = self.ring_degree as f64 / 8.0;
+        let answer = (degree + 1) as f64 * self.reply_bits() * chunks as f64;
+        (coefficients * variables as f64 * self.modulus_bits(), coefficients * answer)
+    }
+
+    /// Cost of a query under a goal, answered in `chunks` chunks. Time counts for each of n
+    /// indices: a single index is cheaper in another scheme.
+    fn cost(self, goal: Goal, chunks: usize) -> f64 {
+        let (query, answer) = self.bytes(chunks);
+        let seconds = chunks as f64 * self.terms(self.primes()) * TERM_SECONDS;
+        let indices = if goal == Goal::MinCommunication { 1 } else { self.ring_degree };
+        score(goal, query + answer, seconds) / indices as f64
+    }
+
+    /// Whether the polynomial can be evaluated, and the ring is secure.
+    fn is_possible(self) -> bool {
+        // The primes' product slightly exceeds the bits.
+        self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE
+            && require_128(self.ring_degree, self.modulus_bits() + 2.0, Secret::Ternary, SIGMA).is_ok()
+    }
+}
+
+/// Returns primes that are 1 modulo twice the order, with at least this product: as few as possible
+/// below 2²⁸, of similar size, largest first.
+///
+/// # Errors
+/// [`Error::Parameters`] if there are not enough.
+fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
+    let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
+    for count in least..=least + 2 {
+        let mut log2_bound = bits / count as f64;
+        while log2_bound <= LOG2_LARGEST {
+            let primes = ntt_primes_below(log2_bound.exp2() as u32, order, count);
+            if primes.len() == count && log2_product(&primes) >= bits {
+                return Ok(primes);
+            }
+            log2_bound += 0.01;
+        }
+    }
+    let reason = format!("too few primes that are 1 modulo {} below 2^28", 2 * order);
+    Err(refused(Depir::NAME)(reason))
 }

@@ -12,11 +12,9 @@ use papir_lattice::bv::switch::Switch;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::decomposition;
 use super::interpolation::interpolate;
-use super::lines::Lines;
-use super::params::{CHUNK_BYTES, DepirParams};
-use super::search::Depir;
+use super::lines::{self, Lines};
+use super::params::{CHUNK_BYTES, Depir, DepirParams};
 use super::structure::levels::Steps;
 use super::structure::table::Store;
 use super::structure::{Effort, Points, Structure};
@@ -88,11 +86,8 @@ impl Server<Depir> for DepirServer {
         let coefficients = BlobSlice::<u32>::new(source.get(POLYNOMIALS)?, "depir's polynomials")?;
         Error::check_length("depir's polynomials", coefficients.bytes().len(), 4 * params.coefficients())?;
         if let Some(found) = coefficients.iter().find(|&&word| word >= PLAINTEXT) {
-            return Err(Error::malformed(
-                "depir's polynomials",
-                found,
-                format!("residues below {PLAINTEXT}"),
-            ));
+            let expected = format!("residues below {PLAINTEXT}");
+            return Err(Error::malformed("depir's polynomials", found, expected));
         }
         Ok(Self::with(params, packed, coefficients))
     }
@@ -117,16 +112,16 @@ impl DepirServer {
     fn prepared(params: DepirParams, packed: Blob, progress: &dyn Progress) -> Result<Self> {
         let shape = params.shape();
         let records = RecordBuffer::from_packed(shape, packed.to_vec())?;
-        let (bundle, simplex) = (params.bundle(), params.simplex());
-        let mut units = vec![0u8; bundle.units() as usize * bundle.unit_bytes];
-        bundle.read(&records, 0, &mut units)?;
+        let (units, simplex) = (params.units, params.simplex());
+        let mut bytes = vec![0u8; units.units() as usize * units.unit_bytes];
+        units.read(&records, 0, &mut bytes)?;
         progress.stage("encode", params.chunks() as u64);
         let mut coefficients = AlignedBytes::zeroed(4 * params.coefficients());
-        for (chunk, polynomial) in coefficients.slice_mut::<u32>().chunks_exact_mut(simplex.len()).enumerate()
-        {
-            for (value, unit) in polynomial.iter_mut().zip(units.chunks_exact(bundle.unit_bytes)) {
-                let bytes = &unit[chunk * CHUNK_BYTES..][..CHUNK_BYTES];
-                *value = u32::from(bytes[0]) | u32::from(bytes[1]) << 8;
+        let polynomials = coefficients.slice_mut::<u32>().chunks_exact_mut(simplex.len());
+        for (chunk, polynomial) in polynomials.enumerate() {
+            for (value, unit) in polynomial.iter_mut().zip(bytes.chunks_exact(units.unit_bytes)) {
+                let entry = &unit[chunk * CHUNK_BYTES..];
+                *value = u16::from_le_bytes([entry[0], entry[1]]).into();
             }
             interpolate(simplex, polynomial);
             progress.advance(1);
@@ -136,7 +131,7 @@ impl DepirServer {
     }
 
     fn with(params: DepirParams, packed: Blob, coefficients: BlobSlice<u32>) -> Self {
-        let switch = Switch::new(&params.bv().ring().primes(), params.kept(), PLAINTEXT);
+        let switch = Switch::new(&params.bv().ring().primes(), params.kept, PLAINTEXT);
         Self { params, packed, coefficients, switch }
     }
 
@@ -196,15 +191,15 @@ impl DepirServer {
         let (ring, degree) = (self.params.bv().ring(), self.params.simplex().degree);
         let points = |(place, modulus): (usize, Modulus)| {
             let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
-            let nodes = decomposition::nodes(modulus, degree);
-            Points { modulus, rows: decomposition::values(modulus, &nodes, &bodies, &masks) }
+            let nodes = lines::nodes(modulus, degree);
+            Points { modulus, rows: lines::values(modulus, &nodes, &bodies, &masks) }
         };
         let groups: Vec<Points> = ring.moduli().enumerate().map(points).collect();
         let (values, effort) = structure.evaluate(&groups);
         let back = |(values, table): (&Vec<u32>, &NttTable)| {
             let modulus = Modulus::new(table.modulus());
-            let nodes = decomposition::nodes(modulus, degree);
-            let mut rows = decomposition::coefficients(modulus, &nodes, values);
+            let nodes = lines::nodes(modulus, degree);
+            let mut rows = lines::coefficients(modulus, &nodes, values);
             rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
             rows
         };

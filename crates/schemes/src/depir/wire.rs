@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! public   nothing
-//! query    seed of the masks (32); the bodies of m ciphertexts, of each its values modulo each prime in bit-reversed
-//!          order of the transform, packed
-//! answer   for each chunk of a record, for each power of Y from 0 to D, the coefficients modulo each prime that is
-//!          kept, packed
+//! query    seed of the masks (32); the bodies of m ciphertexts, of each its values modulo each
+//!          prime in bit-reversed order of the transform, packed
+//! answer   for each chunk of a record, for each power of Y from 0 to D, the coefficients modulo
+//!          each prime that is kept, packed
 //! ```
 
 use papir_core::codec::Reader;
@@ -67,7 +67,7 @@ impl Wire<DepirParams> for DepirAnswer {
     fn decode(params: &DepirParams, bytes: &[u8]) -> Result<Self> {
         let (count, primes) = (params.answer_words(), params.bv().ring().primes());
         read_all("depir's answer", bytes, |reader| {
-            Ok(Self { words: residues(reader, "depir's answer", params, count, &primes[..params.kept()])? })
+            Ok(Self { words: residues(reader, "depir's answer", params, count, &primes[..params.kept])? })
         })
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! | the paper | function |
 //! |---|---|
-//! | `Setup` | [`server::DoubleServer`]'s `setup`; D·A₁ in `first`, its digits and their hint in `second` |
+//! | `Setup` | [`server::DoubleServer`]'s `setup`; D·A₁, its digits and their hint in `levels` |
 //! | `Query` | [`client::DoubleClient`]'s `query`; both ciphertexts by [`papir_lattice::lwe32::encrypt`] |
 //! | `Answer` | [`server::DoubleServer::first_level`], [`server::DoubleServer::second_level`], [`server::DoubleServer::round`] |
 //! | `Recover` | [`client::DoubleClient`]'s `extract` |
@@ -24,31 +24,23 @@
 //! = 6.4 misses; A₁ and A₂ consist of negacyclic blocks, so that products with them take transforms
 //! ([`papir_lattice::lwe32`]). Each level has its own matrix A and secret.
 //!
-//! YPIR and InsPIRe₀ ([`packed`]) replace the second level: they start from `first`, with D·A₁ at
-//! setup and the first answers online, and pack the second level's ciphertexts into few ring
-//! ciphertexts.
+//! YPIR and InsPIRe₀ ([`packed`]) start from the same first level, with D·A₁ at setup and the first
+//! answers online, and pack the second level's ciphertexts into few ring ciphertexts.
 
 pub mod client;
-pub(crate) mod digits;
-pub(crate) mod first;
-pub mod inspire0;
-pub(crate) mod layout;
+pub(crate) mod levels;
 pub(crate) mod noise;
 pub mod packed;
 pub mod params;
-pub(crate) mod second;
 pub mod server;
 #[cfg(test)]
 mod tests;
-pub(crate) mod update;
 pub mod wire;
-pub mod ypir;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-pub use layout::MAX_RECORD_BITS;
-pub use params::Double;
+pub use params::{Double, MAX_RECORD_BITS};
 
 impl Scheme for Double {
     const NAME: &'static str = params::NAME;

@@ -20,12 +20,12 @@
 //! 2⁻⁵³ at most (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less
 //! than 1 + 2⁻³⁴.
 
-use papir_lattice::lwe32::{LOG2_Q, N, SIGMA};
+use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, rounding_square};
+use papir_lattice::noise::SAMPLER_LOG2;
 
-use super::digits;
-use super::layout::Layout;
-pub(crate) use crate::shared::parameters::FILL;
-pub(crate) use papir_lattice::noise::SAMPLER_LOG2;
+use super::levels::{BODY, BYTE_CENTRE, CENTRE, DIGIT_BITS, MASK, coefficients};
+use crate::shared::byte_matrix::Layout;
+use crate::shared::parameters::FILL;
 
 /// log₂ of the probability that the coefficients of one level exceed their bound.
 pub(crate) const TAIL_LOG2: f64 = -42.0;
@@ -67,10 +67,9 @@ pub(crate) struct Level {
 }
 
 /// The first level: bytes.
-pub(crate) const FIRST: Level = Level { log2_delta: LOG2_Q - 8, word: 128.0 };
+pub(crate) const FIRST: Level = Level { log2_delta: LOG2_Q - 8, word: BYTE_CENTRE as f64 };
 /// The second level: digits.
-pub(super) const SECOND: Level =
-    Level { log2_delta: LOG2_Q - digits::DIGIT_BITS, word: digits::CENTRE as f64 };
+pub(super) const SECOND: Level = Level { log2_delta: LOG2_Q - DIGIT_BITS, word: CENTRE as f64 };
 
 impl Level {
     /// The bound on the deviation of a sum of `count` words, with `query` bits of the query and
@@ -81,9 +80,8 @@ impl Level {
 
     /// The same where the words' root mean square is `word`.
     pub(super) fn deviation_of(&self, word: f64, count: usize, query: u32, mask: u32) -> f64 {
-        let rounded = if query == 0 { 0.0 } else { (4f64.powi(query as i32) + 2.0) / 12.0 };
         let half = if mask == 0 { 0.0 } else { 2f64.powi(mask as i32 - 1) };
-        let errors = word * word * (SIGMA * SIGMA + rounded) * count as f64;
+        let errors = word * word * (SIGMA * SIGMA + rounding_square(query)) * count as f64;
         (errors + SIGMA * SIGMA * N as f64 * half * half).sqrt()
     }
 
@@ -97,16 +95,11 @@ impl Level {
     }
 }
 
-/// Ciphertexts of the second level: digits of B hint rows, digits of B bodies.
-pub(crate) fn coefficients(layout: &Layout) -> usize {
-    layout.unit_bytes * (N * digits::MASK.count + digits::BODY.count)
-}
-
 /// Bound of the first level with `query` bits of a query's word; `None` if the noise may be too
 /// large.
 pub(crate) fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
-    let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, digits::MASK.dropped_bits());
-    FIRST.bound(deviation, layout.unit_bytes, digits::BODY.dropped_bits())
+    let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, MASK.dropped_bits());
+    FIRST.bound(deviation, layout.bundle.unit_bytes, BODY.dropped_bits())
 }
 
 fn second_bound(layout: &Layout, query: u32, mask: u32, body: u32) -> Option<u32> {
@@ -127,7 +120,7 @@ pub(super) fn bounds(layout: &Layout, bits: &Bits) -> Option<Bounds> {
 pub(super) fn choose(layout: &Layout) -> Option<Bits> {
     let fits = |query: u32, mask: u32, body: u32| second_bound(layout, query, mask, body).is_some();
     let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query).is_some())?;
-    let masks = layout.unit_bytes * N * (digits::BODY.count + digits::MASK.count * N / HINT_QUERIES);
+    let masks = layout.bundle.unit_bytes * N * (BODY.count + MASK.count * N / HINT_QUERIES);
     let traffic = |bits: &Bits| {
         let parts = [(bits.second, layout.units), (bits.mask, masks), (bits.body, coefficients(layout))];
         parts.into_iter().map(|(bits, words)| u64::from(bits) * words as u64).sum::<u64>()
@@ -138,52 +131,4 @@ pub(super) fn choose(layout: &Layout) -> Option<Bits> {
         Some(Bits { first, second, mask, body })
     };
     pairs.filter_map(with_body).min_by_key(traffic)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::double::layout::MAX_SIDE;
-    use papir_core::Shape;
-
-    fn layout(bytes: u64, units: u64, columns: u64) -> Layout {
-        Layout::new(&Shape::of_bytes(units * columns, bytes).unwrap(), units).unwrap()
-    }
-
-    #[test]
-    fn the_largest_and_the_smallest_matrix_decode() {
-        for (bytes, units, columns) in [
-            (8, MAX_SIDE / 64, MAX_SIDE),
-            (8, MAX_SIDE, 64),
-            (1, 1 << 16, 1 << 16),
-            (1, 1, 1),
-            (8, 4096, 4096),
-        ] {
-            let layout = layout(bytes, units, columns);
-            let bounds = bounds(&layout, &choose(&layout).unwrap()).unwrap();
-            assert!(bounds.failure_log2 <= -40.0, "{layout:?}: {}", bounds.failure_log2);
-            assert!(bounds.first < 1 << 23 && bounds.second < 1 << 24);
-        }
-    }
-
-    #[test]
-    fn a_gibibyte_takes_few_bits() {
-        let bits = choose(&layout(1, 1 << 15, 1 << 15)).unwrap();
-        assert_eq!(bits, Bits { first: 26, second: 24, mask: 19, body: 13 });
-    }
-
-    #[test]
-    fn fewer_bits_than_chosen_do_not_fit() {
-        let layout = layout(2, 5000, 9000);
-        let bits = choose(&layout).unwrap();
-        let fewer = [
-            Bits { first: bits.first - 1, ..bits },
-            Bits { second: bits.second - 2, ..bits },
-            Bits { mask: bits.mask - 2, ..bits },
-            Bits { body: bits.body - 1, ..bits },
-        ];
-        assert!(fewer.iter().all(|bits| bounds(&layout, bits).is_none()), "{bits:?}");
-        assert!(bounds(&layout, &Bits { first: 32, second: 32, mask: 32, body: 32 }).is_some());
-    }
 }

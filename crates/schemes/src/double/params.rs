@@ -1,4 +1,7 @@
 //! Parameters of DoublePIR: matrix, LWE set and message bits.
+//!
+//! A *unit* is as many records as fit the bytes of one: eight records of 1 bit in a byte, one of 13
+//! bits in two. A unit of B bytes takes B neighbouring rows of D.
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
@@ -10,21 +13,26 @@ use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
-use super::digits::{BODY, DIGIT_BITS, MASK};
-use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
-use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
-use super::second::digit_rows;
+use super::levels::{BODY, DIGIT_BITS, MASK, coefficients, digit_rows};
+use super::noise::{self, Bits, Bounds, FIRST, SECOND};
+use crate::shared::byte_matrix::{Layout, Limits};
 use crate::shared::messages::{
     SEED_BYTES, SHAPE_BYTES, read_all, read_bytes, read_shape, write_bytes, write_shape,
 };
 use crate::shared::parameters::{
     best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
 };
+use crate::shared::units::Units;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "double";
 /// Bytes of encoded parameters.
-const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
+pub(super) const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
+/// Longest record in bits. Hint and answer grow with each byte of a record; beyond this length
+/// SimplePIR's hint is smaller.
+pub const MAX_RECORD_BITS: u64 = 64;
+/// Most columns, and most units in a column: both levels decode up to here (`super::noise`).
+pub(crate) const MAX_SIDE: u64 = 1 << 18;
 
 /// DoublePIR.
 pub struct Double;
@@ -32,11 +40,58 @@ pub struct Double;
 /// Parameters of [`Double`].
 #[derive(Clone, Debug)]
 pub struct DoubleParams {
-    shape: Shape,
     pub(super) layout: Layout,
     pub(super) bits: Bits,
     pub(super) bounds: Bounds,
     pub(super) lwe: LweParams,
+}
+
+/// The records of a database in units.
+///
+/// # Errors
+/// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`].
+pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
+    let bits = shape.record_bits();
+    if bits > MAX_RECORD_BITS {
+        let expected = format!("at most {MAX_RECORD_BITS}");
+        return Err(Error::out_of_bounds("the record length in bits", bits, expected));
+    }
+    let bytes = bits.div_ceil(8);
+    Ok(Units { shape: *shape, unit_bytes: bytes as usize, stored_bits: bits, per_unit: 8 * bytes / bits })
+}
+
+/// The matrix with `units` units in each column.
+///
+/// # Errors
+/// As [`units_of`], and [`Error::OutOfBounds`] for too many columns or units, or no unit in a column.
+pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
+    Layout::new(units_of(shape)?, units, &Limits { rows: u64::MAX, columns: MAX_SIDE, units: MAX_SIDE })
+}
+
+/// Work of the verbs: both hints and the masks of an answer are products of bytes with masks; an
+/// answer reads database and digits; a client encrypts a word for each column and unit, and reads a
+/// row of the hint for each digit.
+pub(crate) fn work(layout: &Layout) -> Work {
+    let (Layout { rows, columns, units, .. }, all) = (layout, coefficients(layout));
+    let matrices = [(*rows, *columns), (digit_rows(layout), *units)];
+    let [database, digits] =
+        matrices.map(|(rows, columns)| (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
+    let [first, second] = matrices.map(|(rows, columns)| transformed_bytes(rows, columns) as f64);
+    let online = BODY.count * layout.bundle.unit_bytes;
+    let words = 2 * columns + (2 + online) * units + all;
+    Work {
+        setup: Counts::new()
+            .with(Operation::Encode8, database.0, 1)
+            .with(Operation::HintProduct8, first, database.1)
+            .with(Operation::HintProduct8, second, digits.1),
+        query: Counts::new().with(Operation::EncryptColumn, (columns + units) as f64, 1),
+        answer: Counts::new()
+            .with(Operation::Select8, database.0, database.1)
+            .with(Operation::Select8, digits.0, digits.1)
+            .with(Operation::HintProduct8, transformed_bytes(online, *units) as f64, online)
+            .with(Operation::Word, words as f64, 1),
+        extract: Counts::new().with(Operation::DecryptRow, all as f64, 1),
+    }
 }
 
 impl DoubleParams {
@@ -47,9 +102,9 @@ impl DoubleParams {
     /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or for more units or columns
     /// than the noise allows.
     pub fn new(shape: Shape, units: u64) -> Result<Self> {
-        let layout = Layout::new(&shape, units)?;
+        let layout = layout_of(&shape, units)?;
         let bits = noise::choose(&layout).ok_or_else(|| too_noisy(&layout))?;
-        Self::with_bits(shape, layout, bits)
+        Self::with_bits(layout, bits)
     }
 
     /// [`Self::new`] with at most `columns` columns, as many as whole units allow.
@@ -57,18 +112,18 @@ impl DoubleParams {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
-        Self::new(shape, units_of(&shape)?.0.div_ceil(columns.max(1)))
+        Self::new(shape, units_of(&shape)?.units().div_ceil(columns.max(1)))
     }
 
     /// Checks bits.
-    fn with_bits(shape: Shape, layout: Layout, bits: Bits) -> Result<Self> {
+    fn with_bits(layout: Layout, bits: Bits) -> Result<Self> {
         for found in [bits.first, bits.second, bits.mask, bits.body] {
             if !(1..=LOG2_Q).contains(&found) {
                 return Err(Error::out_of_bounds("the bits of a word of double", found.into(), "1 to 32"));
             }
         }
         let bounds = noise::bounds(&layout, &bits).ok_or_else(|| too_noisy(&layout))?;
-        Ok(Self { shape, layout, bits, bounds, lwe: LweParams::new().map_err(unfit(NAME))? })
+        Ok(Self { layout, bits, bounds, lwe: LweParams::new().map_err(unfit(NAME))? })
     }
 
     /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
@@ -89,7 +144,7 @@ impl DoubleParams {
 
     /// Words of an answer's masks.
     pub(super) fn answer_masks(&self) -> usize {
-        self.layout.unit_bytes * BODY.count * N
+        self.layout.bundle.unit_bytes * BODY.count * N
     }
 
     /// Bytes of both parts of an answer's payload.
@@ -105,35 +160,9 @@ impl DoubleParams {
             hint: hint as u64,
             query: sealed(self.query_bytes().iter().sum()),
             answer: sealed(self.answer_bytes().iter().sum()),
-            database: matrix_bytes(layout.rows(), layout.columns),
+            database: matrix_bytes(layout.rows, layout.columns),
             material: matrix_bytes(digit_rows(layout), layout.units) + (4 * N * digit_rows(layout)) as u64,
             ..Sizes::default()
-        }
-    }
-
-    /// Work of the verbs: both hints and the masks of an answer are products of bytes with masks;
-    /// an answer reads database and digits; a client encrypts a word for each column and unit, and
-    /// reads a row of the hint for each digit.
-    fn work(&self) -> Work {
-        let Layout { columns, units, unit_bytes, .. } = self.layout;
-        let matrices = [(self.layout.rows(), columns), (digit_rows(&self.layout), units)];
-        let [database, digits] =
-            matrices.map(|(rows, columns)| (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
-        let [first, second] = matrices.map(|(rows, columns)| transformed_bytes(rows, columns) as f64);
-        let online = BODY.count * unit_bytes;
-        let words = 2 * columns + (2 + online) * units + coefficients(&self.layout);
-        Work {
-            setup: Counts::new()
-                .with(Operation::Encode8, database.0, 1)
-                .with(Operation::HintProduct8, first, database.1)
-                .with(Operation::HintProduct8, second, digits.1),
-            query: Counts::new().with(Operation::EncryptColumn, (columns + units) as f64, 1),
-            answer: Counts::new()
-                .with(Operation::Select8, database.0, database.1)
-                .with(Operation::Select8, digits.0, digits.1)
-                .with(Operation::HintProduct8, transformed_bytes(online, units) as f64, online)
-                .with(Operation::Word, words as f64, 1),
-            extract: Counts::new().with(Operation::DecryptRow, coefficients(&self.layout) as f64, 1),
         }
     }
 
@@ -152,7 +181,7 @@ impl DoubleParams {
             ("p of the first level", "256".to_owned()),
             ("p of the second level", (1u32 << DIGIT_BITS).to_string()),
             ("digits of a mask and of a body", format!("{} and {}", MASK.count, BODY.count)),
-            ("unit bytes", layout.unit_bytes.to_string()),
+            ("unit bytes", layout.bundle.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
             ("query bits", format!("{} and {}", bits.first, bits.second)),
@@ -171,18 +200,18 @@ fn too_noisy(layout: &Layout) -> Error {
 
 impl Parameters for DoubleParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let (all, unit_bytes) = units_of(&shape)?;
-        let (word, byte) = costs(goal);
-        let unit = word + byte * (unit_bytes as usize * N * MASK.count) as f64;
+        let bundle = units_of(&shape)?;
+        let (all, (word, byte)) = (bundle.units(), costs(goal));
+        let unit = word + byte * (bundle.unit_bytes * N * MASK.count) as f64;
         let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
         if least > most {
             return Err(refused(NAME)(format!("{all} units: at most {MAX_SIDE} columns of as many")));
         }
         let ideal = (all as f64 * word / unit).sqrt() as u64;
         let heights = heights_near(ideal, least..=most);
-        let layouts = heights.map(|units| Layout::new(&shape, units)).collect::<Result<Vec<_>>>()?;
+        let layouts = heights.map(|units| layout_of(&shape, units)).collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
-            let read = byte * matrix_bytes(layout.rows(), layout.columns) as f64;
+            let read = byte * matrix_bytes(layout.rows, layout.columns) as f64;
             read + word * layout.columns as f64 + unit * layout.units as f64
         };
         Self::new(shape, best(layouts, cost).map_or(least, |layout| layout.units as u64))
@@ -201,26 +230,26 @@ impl Parameters for DoubleParams {
     }
 
     fn shape(&self) -> Shape {
-        self.shape
+        self.layout.bundle.shape
     }
 
     fn describe(&self) -> Description {
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
-            shape: self.shape,
+            shape: self.shape(),
             sizes: self.sizes(),
             security: Some(security(self.lwe.security())),
             failure_log2: self.bounds.failure_log2,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerRecord),
             parameters: self.values(),
-            work: self.work(),
+            work: work(&self.layout),
         }
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        write_shape(&mut writer, self.shape);
+        write_shape(&mut writer, self.shape());
         writer.u64(self.layout.units as u64);
         let Bits { first, second, mask, body } = self.bits;
         write_bytes(&mut writer, [first, second, mask, body]);
@@ -230,7 +259,7 @@ impl Parameters for DoubleParams {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let read = |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?, read_bytes(reader)?));
         let (shape, units, [first, second, mask, body]) = read_all("double's parameters", bytes, read)?;
-        Self::with_bits(shape, Layout::new(&shape, units)?, Bits { first, second, mask, body })
+        Self::with_bits(layout_of(&shape, units)?, Bits { first, second, mask, body })
     }
 }
 
@@ -241,66 +270,5 @@ fn costs(goal: Goal) -> (f64, f64) {
         Goal::MinCommunication => (2600.0, 0.0),
         Goal::Balanced => (2600.0, 0.04),
         Goal::MinTime => (2.0, 0.04),
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    fn described(records: u64, bits: u64, goal: Goal) -> Description {
-        DoubleParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap().describe()
-    }
-
-    #[test]
-    fn choices_fit_their_goals() {
-        for (records, bits) in [(1 << 30, 8), (1 << 32, 1), (1_000_003, 16), (1 << 20, 1), (99_991, 64)] {
-            let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
-            let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
-            let traffic = |sizes: Sizes| sizes.query + sizes.answer;
-            let work = |sizes: Sizes| sizes.database + sizes.material;
-            assert!(traffic(least) <= traffic(balanced) && traffic(balanced) <= traffic(fast));
-            assert!(work(fast) <= work(balanced) && work(balanced) <= work(least));
-            let shape = Shape::new(records, bits).unwrap();
-            let units = units_of(&shape).unwrap().0 as f64;
-            let words = (least.query as f64 - 32.0) * 8.0 / 25.0;
-            assert!(words <= 1.05 * 2.0 * units.sqrt() + 32.0, "{records} × {bits} bits: {words} words");
-            assert!((fast.database as f64) < 1.05 * shape.total_bytes() as f64 + 1e6);
-        }
-    }
-
-    /// The shape of the papers' tables. The reference program sends 312 KiB and 32 KiB after a hint
-    /// of 16 MiB.
-    #[test]
-    fn a_gibibyte_costs_what_the_documentation_says() {
-        let sizes = described(1 << 30, 8, Goal::MinCommunication).sizes;
-        assert_eq!((sizes.query, sizes.answer, sizes.hint), (204_875, 9_892, 7_471_104));
-    }
-
-    #[test]
-    fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
-        let params = DoubleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
-        let bytes = params.encode();
-        assert_eq!(bytes.len(), ENCODED_BYTES);
-        assert_eq!(DoubleParams::decode(&bytes).unwrap().describe(), params.describe());
-        for (position, value) in [(24, 0), (25, 33), (26, 255), (24, 9), (25, 9), (26, 9), (27, 6)] {
-            let mut bad = bytes.clone();
-            bad[position] = value;
-            assert!(DoubleParams::decode(&bad).is_err(), "{value} at {position}");
-        }
-    }
-
-    #[test]
-    fn extremes_are_taken_or_refused_with_a_reason() {
-        for (records, bits) in [(1 << 38, 1), (1 << 32, 8), (1, 1), (1, 64), (1 << 30, 64)] {
-            let description = described(records, bits, Goal::MinTime);
-            assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
-            assert!(description.security.unwrap().bits >= 128.0);
-        }
-        let error = DoubleParams::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).unwrap_err();
-        assert!(error.to_string().contains("at most 64"), "{error}");
-        let error = DoubleParams::choose(Shape::new(1 << 40, 8).unwrap(), Goal::MinTime).unwrap_err();
-        assert!(error.to_string().contains("at most 262144 columns"), "{error}");
     }
 }

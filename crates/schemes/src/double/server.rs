@@ -1,7 +1,7 @@
-//! The server of DoublePIR: `Setup` and `Answer` of section 5, and updates.
+//! The server of DoublePIR: `Setup`, `Answer` and updates.
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Blob, BlobSlice, Change, Progress, Records, Result};
 use papir_lattice::lwe32::matrix::transformed_bytes;
@@ -9,16 +9,13 @@ use papir_lattice::lwe32::{LOG2_Q, MaskProducts, N, round};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
-use super::digits;
-use super::first::{self, ByteMatrix, FirstLevel, first_masks};
+pub use super::levels::Ciphertexts;
+use super::levels::{CENTRE, FirstLevel, SecondLevel, digit_rows, few, from_scratch, second_masks};
 use super::params::{Double, DoubleParams, NAME};
-pub use super::second::Ciphertexts;
-use super::second::{SecondLevel, digit_rows, second_masks};
-use super::update::{change_bytes, change_digits, few, from_scratch, hint_rows, touched_units};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
-use crate::shared::matrices::load_matrix;
-pub(crate) use crate::shared::matrices::stored;
+use crate::shared::byte_matrix::load_matrix;
 use crate::shared::messages::{load_seed, pack};
+use crate::shared::parameters::estimate;
 use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
@@ -44,8 +41,8 @@ impl Server<Double> for DoubleServer {
     ) -> Result<Self> {
         check_source(NAME, params.shape(), records)?;
         let seed = Seed::random(rng);
-        let database = first::encode(&params.layout, records, progress)?;
-        Self::prepare(params, seed, database, progress)
+        let first = FirstLevel::new(seed, params.layout.encode(records, progress)?);
+        Self::prepare(params, seed, first, progress)
     }
 
     fn params(&self) -> &DoubleParams {
@@ -73,53 +70,42 @@ impl Server<Double> for DoubleServer {
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let layout = &self.params.layout;
-        check_changes(&self.params.shape(), changes)?;
-        let description = self.params.describe();
-        let (sizes, setup) = (description.sizes, description.work.setup);
         let hint = |rows, columns| {
             Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
         };
-        let rows = digit_rows(layout);
-        let second = hint(rows, layout.units);
-        let update = match touched_units(layout, changes) {
-            0 => Counts::new(),
-            units if from_scratch(layout, units) => hint(layout.rows(), layout.columns).and(second).with(
-                Operation::Copy,
-                sizes.database as f64,
-                1,
-            ),
-            units => {
-                let first = hint(units * layout.unit_bytes, layout.columns);
-                // A row of n words is added to, instead of multiplied with a key.
-                let added = Counts::new().with(Operation::DecryptRow, (units * rows) as f64, 1);
-                let second = if few(layout, units) { added } else { second };
-                first.and(second).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+        estimate(&self.params, changes, |sizes| {
+            let (rows, units) = (digit_rows(layout), layout.changed_units(changes));
+            let second = hint(rows, layout.units);
+            if from_scratch(layout, units) {
+                let copy = Counts::new().with(Operation::Copy, sizes.database as f64, 1);
+                return hint(layout.rows, layout.columns).and(second).and(copy);
             }
-        };
-        Ok(UpdateEstimate { update, setup })
+            // A row of n words is added to, instead of multiplied with a key.
+            let added = Counts::new().with(Operation::DecryptRow, (units * rows) as f64, 1);
+            let second = if few(layout, units) { added } else { second };
+            let first = hint(units * layout.bundle.unit_bytes, layout.columns);
+            first.and(second).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+        })
     }
 
     /// Keeps the public seed and gives the same bytes as a setup of the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let (params, layout, seed) = (&self.params, &self.params.layout, self.public.seed);
-        check_changes(&params.shape(), changes)?;
-        let (database, units) = change_bytes(layout, &self.first.database, changes)?;
-        if units.is_empty() {
+        let DoubleParams { layout, lwe, .. } = &self.params;
+        let (params, seed) = (self.params.clone(), self.public.seed);
+        let Some((first, units)) = self.first.change(layout, changes)? else {
             return Ok(self.clone());
-        }
+        };
         if from_scratch(layout, units.len()) {
-            return Self::prepare(params.clone(), seed, database, progress);
+            return Self::prepare(params, seed, first, progress);
         }
         progress.stage("update", units.len() as u64);
-        let hint = hint_rows(&params.lwe, layout, &database, &first_masks(seed), &units);
-        let lwe = (&params.lwe, &second_masks(seed));
-        let second = change_digits(lwe, layout, &self.second, (&units, &hint), progress)?;
-        Ok(Self::assemble(params.clone(), seed, database, second))
+        let hint = first.hint_rows(lwe, layout, &units);
+        let second = self.second.change((lwe, &second_masks(seed)), layout, (&units, &hint), progress)?;
+        Ok(Self::assemble(params, seed, first, second))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let (layout, shape) = (&self.params.layout, self.params.shape());
-        first::read_packed(layout, shape, &self.first.database, (first, count), out)
+        self.params.layout.read_packed(&self.first.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -131,45 +117,32 @@ impl Server<Double> for DoubleServer {
 
     fn load(params: DoubleParams, source: &dyn SectionSource) -> Result<Self> {
         let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
-        let database = load_matrix(source, DATABASE, layout.rows(), layout.columns)?;
+        let first = FirstLevel::new(seed, load_matrix(source, DATABASE, layout.rows, layout.columns)?);
         let digits = load_matrix(source, DIGITS, digit_rows(layout), layout.units)?;
         let masks = BlobSlice::new(source.get(MASKS)?, "double's masks")?;
-        let products = MaskProducts::new(&params.lwe, &second_masks(seed), layout.units, digits::CENTRE);
+        let products = MaskProducts::new(&params.lwe, &second_masks(seed), layout.units, CENTRE);
         let second = SecondLevel::from_parts(&params.lwe, layout, digits, products, masks)?;
-        Ok(Self::assemble(params, seed, database, second))
+        Ok(Self::assemble(params, seed, first, second))
     }
 }
 
 impl DoubleServer {
-    /// Prepares both levels from the seed and D.
-    pub(super) fn prepare(
-        params: DoubleParams,
-        seed: Seed,
-        database: ByteMatrix,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let first = FirstLevel { database, masks: first_masks(seed) };
+    /// Prepares the second level.
+    fn prepare(params: DoubleParams, seed: Seed, first: FirstLevel, progress: &dyn Progress) -> Result<Self> {
         let mut hint = first.hint(&params.lwe, progress);
         let masks = second_masks(seed);
         let second = SecondLevel::new(&params.lwe, &params.layout, hint.slice_mut(), &masks, progress)?;
-        Ok(Self::assemble(params, seed, first.database, second))
+        Ok(Self::assemble(params, seed, first, second))
     }
 
     /// Rounds the hint.
-    pub(super) fn assemble(
-        params: DoubleParams,
-        seed: Seed,
-        database: ByteMatrix,
-        second: SecondLevel,
-    ) -> Self {
-        let mut hint = Vec::with_capacity(params.hint_bytes());
-        let dropped = LOG2_Q - params.bits.mask;
+    fn assemble(params: DoubleParams, seed: Seed, first: FirstLevel, second: SecondLevel) -> Self {
+        let (mut hint, bits) = (Vec::with_capacity(params.hint_bytes()), params.bits.mask);
         for row in second.masks.chunks_exact(N) {
-            let row: Vec<u32> = row.iter().map(|&word| round(word, dropped)).collect();
-            pack(&row, params.bits.mask, &mut hint);
+            pack(&rounded(row, bits), bits, &mut hint);
         }
         let public = DoublePublic { seed, hint: Blob::copy_of(&hint) };
-        Self { params, public, first: FirstLevel { database, masks: first_masks(seed) }, second }
+        Self { params, public, first, second }
     }
 
     /// The first level: D times each query modulo q, in one pass over the database. The word of
@@ -194,13 +167,14 @@ impl DoubleServer {
 
     /// Rounds ciphertexts for the download.
     pub fn round(&self, ciphertexts: &Ciphertexts) -> DoubleAnswer {
-        let rounded = |words: &[u32], bits: u32| {
-            let dropped = LOG2_Q - bits;
-            words.iter().map(|&word| round(word, dropped)).collect()
-        };
         DoubleAnswer {
             masks: rounded(&ciphertexts.masks, self.params.bits.mask),
             bodies: rounded(&ciphertexts.bodies, self.params.bits.body),
         }
     }
+}
+
+/// The leading `bits` of words, rounded to nearest.
+fn rounded(words: &[u32], bits: u32) -> Vec<u32> {
+    words.iter().map(|&word| round(word, LOG2_Q - bits)).collect()
 }

@@ -1,9 +1,9 @@
-//! Noise of both levels, secrets and updates at full parameters, seen from the inside.
+//! Parameters, noise, secrets and updates of DoublePIR, from inside.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client, Server, Session};
-use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_core::scheme::{Client, Goal, Parameters, Server, Session};
+use papir_core::{Change, Description, NoProgress, RecordBuffer, Records, Shape, Sizes, extract_bits};
 use papir_lattice::lwe32::{LOG2_Q, Masks, N, SIGMA, dot, round};
 use papir_ring::prg::SecretRng;
 use papir_ring::sample::Gaussian;
@@ -11,13 +11,12 @@ use papir_testkit::noise::Moments;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::client::DoubleClient;
-use super::digits::{BODY, CENTRE, MASK, split};
-use super::first::first_masks;
-use super::noise::{FIRST, SECOND};
-use super::params::DoubleParams;
-use super::second::{digit_rows, second_masks};
+use super::levels::{BODY, CENTRE, MASK, digit_rows, first_masks, second_masks, split};
+use super::noise::{Bits, FIRST, SECOND, bounds, choose};
+use super::params::{DoubleParams, ENCODED_BYTES, MAX_SIDE, layout_of, units_of};
 use super::server::DoubleServer;
 use super::wire::DoubleQuery;
+use crate::shared::byte_matrix::Layout;
 
 /// Root mean square of a uniform centred digit: √((2¹⁴ + 2)/12).
 const UNIFORM_DIGIT: f64 = 36.95;
@@ -101,8 +100,8 @@ fn measured_noise_of_both_levels_is_within_the_bounds_and_near_them() {
     for i in 0..8 {
         let place = server.params.layout.place(i * 250_007);
         let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();
-        first.extend(first_noise(&server, hint, &query, secret.keys()[0], place.column as usize));
-        second.extend(second_noise(&server, &query, secret.keys()[1], place.unit as usize));
+        first.extend(first_noise(&server, hint, &query, &secret.keys[0], place.column as usize));
+        second.extend(second_noise(&server, &query, &secret.keys[1], place.unit as usize));
     }
     // Uniform rounding errors have a third of the bound's square.
     let bound = FIRST.deviation(4096, LOG2_Q - bits.first, MASK.dropped_bits());
@@ -132,7 +131,7 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let ciphertexts = server.second_level(&[&query], &firsts).remove(0);
     assert_eq!(ciphertexts.masks.len(), 3 * BODY.count * N);
     let masks = server.offline_masks().chunks_exact(N).chain(ciphertexts.masks.chunks_exact(N));
-    let key = secret.keys()[1];
+    let key = &secret.keys[1];
     let digits: Vec<u8> = masks
         .zip(&ciphertexts.bodies)
         .map(|(mask, body)| {
@@ -151,7 +150,7 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     assert!(digits == expected, "digits of the wrong unit, or noise");
     assert_eq!(digits.len(), digit_rows(&server.params.layout) + 3 * BODY.count);
     let answer = server.round(&ciphertexts);
-    assert_eq!(client.phases_of(&secret, &answer).len(), digits.len());
+    assert_eq!(client.phases(key, &answer).unwrap().len(), digits.len());
 }
 
 #[test]
@@ -165,7 +164,7 @@ fn an_answer_opens_under_its_own_secret_only() {
     assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
 }
 
-/// What is left of a query when masks and the unit vector are taken off.
+/// Errors of a query: its words less masks and unit vector.
 fn query_errors(words: &[u32], masks: &Masks, key: &[u32], selected: usize, delta: u32) -> Vec<f64> {
     let mut row = vec![0; N];
     let error = |(i, word): (usize, &u32)| {
@@ -193,7 +192,7 @@ fn a_query_is_two_encrypted_unit_vectors() {
         (words(&query.first, bits.first), first_masks(public.seed), 777, FIRST.log2_delta, bits.first),
         (words(&query.second, bits.second), second_masks(public.seed), 2222, SECOND.log2_delta, bits.second),
     ];
-    for ((words, masks, selected, log2_delta, bits), key) in levels.into_iter().zip(secret.keys()) {
+    for ((words, masks, selected, log2_delta, bits), key) in levels.into_iter().zip(&secret.keys) {
         let errors = query_errors(&words, &masks, key, selected, 1 << log2_delta);
         let rounding = (4f64.powi((LOG2_Q - bits) as i32) + 2.0) / 12.0;
         Moments::of(errors).assert_within(SIGMA * SIGMA + rounding, 0.12, 1.12);
@@ -207,7 +206,7 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     let (server, client, mut rng) = setup(&records, 10, 3);
     let both = |rng: &mut ChaCha20Rng| {
         let (secret, _) = client.query(None, &[7], rng).unwrap();
-        secret.keys().map(<[u32]>::to_vec)
+        secret.keys.clone()
     };
     let keys: Vec<Vec<u32>> = (0..3).flat_map(|_| both(&mut rng)).collect();
     // Routes by which published programs gave their keys away: all zeros, or drawn from a generator
@@ -231,7 +230,7 @@ fn changed(index: u64, shape: &Shape) -> Change {
 
 #[test]
 fn an_update_is_the_setup_of_the_changed_records() {
-    // Few units of a column change, or so many that the second level or all is prepared again.
+    // With few changed units, the second level is updated; with more, it or both are prepared again.
     let (few, many): (&[u64], &[u64]) = (&[1499, 3, 701], &[0, 1499, 700, 701, 700, 3]);
     for (bits, units, indices) in
         [(24, 200, many), (24, 200, few), (3, 300, few), (13, 150, many), (1, 187, few), (8, 7, many)]
@@ -255,4 +254,155 @@ fn an_update_is_the_setup_of_the_changed_records() {
         assert!(*updated.public.hint == *fresh.public.hint, "{bits} bits: hint");
         assert!(**server.first.database.tiles() != *database, "{bits} bits: unchanged");
     }
+}
+
+fn described(records: u64, bits: u64, goal: Goal) -> Description {
+    DoubleParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap().describe()
+}
+
+#[test]
+fn choices_fit_their_goals() {
+    for (records, bits) in [(1 << 30, 8), (1 << 32, 1), (1_000_003, 16), (1 << 20, 1), (99_991, 64)] {
+        let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
+        let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
+        let traffic = |sizes: Sizes| sizes.query + sizes.answer;
+        let work = |sizes: Sizes| sizes.database + sizes.material;
+        assert!(traffic(least) <= traffic(balanced) && traffic(balanced) <= traffic(fast));
+        assert!(work(fast) <= work(balanced) && work(balanced) <= work(least));
+        let shape = Shape::new(records, bits).unwrap();
+        let units = units_of(&shape).unwrap().units() as f64;
+        let words = (least.query as f64 - 32.0) * 8.0 / 25.0;
+        assert!(words <= 1.05 * 2.0 * units.sqrt() + 32.0, "{records} × {bits} bits: {words} words");
+        assert!((fast.database as f64) < 1.05 * shape.total_bytes() as f64 + 1e6);
+    }
+}
+
+/// The shape of the papers' tables. The reference program sends 312 KiB and 32 KiB after a hint
+/// of 16 MiB.
+#[test]
+fn a_gibibyte_costs_what_the_documentation_says() {
+    let sizes = described(1 << 30, 8, Goal::MinCommunication).sizes;
+    assert_eq!((sizes.query, sizes.answer, sizes.hint), (204_875, 9_892, 7_471_104));
+}
+
+#[test]
+fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
+    let params = DoubleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
+    let bytes = params.encode();
+    assert_eq!(bytes.len(), ENCODED_BYTES);
+    assert_eq!(DoubleParams::decode(&bytes).unwrap().describe(), params.describe());
+    for (position, value) in [(24, 0), (25, 33), (26, 255), (24, 9), (25, 9), (26, 9), (27, 6)] {
+        let mut bad = bytes.clone();
+        bad[position] = value;
+        assert!(DoubleParams::decode(&bad).is_err(), "{value} at {position}");
+    }
+}
+
+#[test]
+fn extremes_are_taken_or_refused_with_a_reason() {
+    for (records, bits) in [(1 << 38, 1), (1 << 32, 8), (1, 1), (1, 64), (1 << 30, 64)] {
+        let description = described(records, bits, Goal::MinTime);
+        assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
+        assert!(description.security.unwrap().bits >= 128.0);
+    }
+    let error = DoubleParams::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).unwrap_err();
+    assert!(error.to_string().contains("at most 64"), "{error}");
+    let error = DoubleParams::choose(Shape::new(1 << 40, 8).unwrap(), Goal::MinTime).unwrap_err();
+    assert!(error.to_string().contains("at most 262144 columns"), "{error}");
+}
+
+#[test]
+fn units_hold_what_fits_the_bytes_of_a_record() {
+    for (bits, records, bytes) in
+        [(1, 8, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (8, 1, 1), (9, 1, 2), (17, 1, 3), (64, 1, 8)]
+    {
+        let layout = layout_of(&Shape::new(100, bits).unwrap(), 5).unwrap();
+        assert_eq!((layout.bundle.per_unit, layout.bundle.unit_bytes), (records, bytes), "{bits} bits");
+        assert_eq!(layout.columns as u64, 100u64.div_ceil(5 * records), "{bits} bits");
+    }
+}
+
+#[test]
+fn places_are_distinct_and_columns_are_runs() {
+    let layout = layout_of(&Shape::new(1000, 3).unwrap(), 7).unwrap();
+    for index in 0..1000 {
+        let place = layout.place(index);
+        assert_eq!((place.column * 7 + place.unit) * 2 + place.slot, index);
+    }
+}
+
+#[test]
+fn units_and_their_records_are_the_packed_ones() {
+    for bits in [1, 3, 5, 8, 13, 40, 57, 63, 64] {
+        let shape = Shape::new(97, bits).unwrap();
+        let layout = layout_of(&shape, 50.min(units_of(&shape).unwrap().units())).unwrap();
+        let bytes = (0..shape.total_bytes()).map(|i| (i * 151 + i * i) as u8).collect();
+        let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+        let matrix = layout.encode(&records, &NoProgress).unwrap();
+        let unit_at = |index| {
+            let place = layout.place(index);
+            let bytes = layout.bundle.unit_bytes;
+            let column = matrix.column(place.column as usize);
+            (column[place.unit as usize * bytes..][..bytes].to_vec(), place.slot)
+        };
+        for index in 0..97 {
+            let (unit, slot) = unit_at(index);
+            let expected = extract_bits(records.packed(), index * bits, bits);
+            assert_eq!(layout.bundle.select(&unit, slot), expected, "{bits}: {index}");
+        }
+        let mut changed = vec![u8::MAX; layout.bundle.unit_bytes];
+        let (five, last) = (extract_bits(&5u64.to_le_bytes(), 0, bits), layout.bundle.per_unit - 1);
+        layout.bundle.set_slot(&mut changed, last, &five).unwrap();
+        assert_eq!(layout.bundle.select(&changed, last), five);
+        let zeros = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(byte.count_zeros())).sum::<u64>();
+        let ones = 8 * five.len() as u64 - zeros(&five);
+        assert_eq!(zeros(&changed), bits.saturating_sub(ones));
+    }
+}
+
+#[test]
+fn layouts_that_do_not_fit_are_refused() {
+    let shape = Shape::of_bytes(1 << 24, 1).unwrap();
+    assert!(layout_of(&shape, 0).is_err() && layout_of(&shape, 63).is_err());
+    assert!(layout_of(&shape, (1 << 18) + 1).is_err());
+    assert!(layout_of(&shape, 64).is_ok() && layout_of(&shape, 1 << 18).is_ok());
+    assert!(layout_of(&Shape::new(3, 8).unwrap(), 4).is_err());
+    let error = layout_of(&Shape::new(9, 65).unwrap(), 1).unwrap_err().to_string();
+    assert_eq!(error, "the record length in bits is 65: expected at most 64");
+}
+
+fn layout(bytes: u64, units: u64, columns: u64) -> Layout {
+    layout_of(&Shape::of_bytes(units * columns, bytes).unwrap(), units).unwrap()
+}
+
+#[test]
+fn the_largest_and_the_smallest_matrix_decode() {
+    for (bytes, units, columns) in
+        [(8, MAX_SIDE / 64, MAX_SIDE), (8, MAX_SIDE, 64), (1, 1 << 16, 1 << 16), (1, 1, 1), (8, 4096, 4096)]
+    {
+        let layout = layout(bytes, units, columns);
+        let bounds = bounds(&layout, &choose(&layout).unwrap()).unwrap();
+        assert!(bounds.failure_log2 <= -40.0, "{layout:?}: {}", bounds.failure_log2);
+        assert!(bounds.first < 1 << 23 && bounds.second < 1 << 24);
+    }
+}
+
+#[test]
+fn a_gibibyte_takes_few_bits() {
+    let bits = choose(&layout(1, 1 << 15, 1 << 15)).unwrap();
+    assert_eq!(bits, Bits { first: 26, second: 24, mask: 19, body: 13 });
+}
+
+#[test]
+fn fewer_bits_than_chosen_do_not_fit() {
+    let layout = layout(2, 5000, 9000);
+    let bits = choose(&layout).unwrap();
+    let fewer = [
+        Bits { first: bits.first - 1, ..bits },
+        Bits { second: bits.second - 2, ..bits },
+        Bits { mask: bits.mask - 2, ..bits },
+        Bits { body: bits.body - 1, ..bits },
+    ];
+    assert!(fewer.iter().all(|bits| bounds(&layout, bits).is_none()), "{bits:?}");
+    assert!(bounds(&layout, &Bits { first: 32, second: 32, mask: 32, body: 32 }).is_some());
 }

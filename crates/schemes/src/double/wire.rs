@@ -14,7 +14,7 @@ use papir_core::scheme::Wire;
 use papir_core::{Blob, Error, Result};
 use papir_ring::prg::Seed;
 
-use super::noise::coefficients;
+use super::levels::coefficients;
 use super::params::DoubleParams;
 use crate::shared::messages::{pack, unpack_u32 as unpack};
 

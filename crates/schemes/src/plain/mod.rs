@@ -66,16 +66,6 @@ impl PlainParams {
     fn answer_bytes(&self) -> usize {
         NONCE_BYTES + BATCH * self.shape.record_bytes()
     }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            public: sealed_public(SHAPE_BYTES, 0),
-            query: sealed(self.query_bytes()),
-            answer: sealed(self.answer_bytes()),
-            database: self.shape.total_bytes(),
-            ..Sizes::default()
-        }
-    }
 }
 
 impl Parameters for PlainParams {
@@ -92,7 +82,13 @@ impl Parameters for PlainParams {
             scheme: Plain::NAME,
             privacy: Plain::PRIVACY,
             shape: self.shape,
-            sizes: self.sizes(),
+            sizes: Sizes {
+                public: sealed_public(SHAPE_BYTES, 0),
+                query: sealed(self.query_bytes()),
+                answer: sealed(self.answer_bytes()),
+                database: self.shape.total_bytes(),
+                ..Sizes::default()
+            },
             security: None,
             failure_log2: f64::NEG_INFINITY,
             limits: Limits { batch: BATCH, ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord) },

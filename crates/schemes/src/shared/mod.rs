@@ -1,5 +1,6 @@
 //! Building blocks of several scheme families.
 
+pub(crate) mod byte_matrix;
 pub mod digits;
 pub mod matrices;
 pub mod messages;

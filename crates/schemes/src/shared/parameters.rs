@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use papir_core::{Error, Goal, Limits, MAX_RECORDS, Result, Security, UpdateCost, envelope};
+use papir_core::cost::Counts;
+use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
+use papir_core::{Change, Error, Goal, Limits, MAX_RECORDS, Result, Security, Sizes, UpdateCost, envelope};
 use papir_lattice::params::ParamsError;
 use papir_lattice::security::{MINIMUM_BITS, Row};
 
@@ -120,4 +122,19 @@ pub(crate) fn one_record(record_bits: u64, update: UpdateCost) -> Limits {
         owner_key: false,
         update,
     }
+}
+
+/// Predicts the cost of an update, which is nothing without changes.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(crate) fn estimate(
+    params: &impl Parameters,
+    changes: &[Change],
+    update: impl FnOnce(&Sizes) -> Counts,
+) -> Result<UpdateEstimate> {
+    check_changes(&params.shape(), changes)?;
+    let description = params.describe();
+    let update = if changes.is_empty() { Counts::new() } else { update(&description.sizes) };
+    Ok(UpdateEstimate { update, setup: description.work.setup })
 }

@@ -76,13 +76,11 @@ impl Units {
     fn place(&self, packed: &[u8], from: u64, count: u64, unit: &mut [u8]) {
         let bits = self.shape.record_bits();
         if self.stored_bits == bits {
-            let run = extract_bits(packed, from * bits, count * bits);
-            unit[..run.len()].copy_from_slice(&run);
+            copy_bits(packed, from * bits, count * bits, unit);
             return;
         }
         for i in 0..count {
-            let record = extract_bits(packed, (from + i) * bits, bits);
-            unit[(i * self.stored_bits / 8) as usize..][..record.len()].copy_from_slice(&record);
+            copy_bits(packed, (from + i) * bits, bits, &mut unit[(i * self.stored_bits / 8) as usize..]);
         }
     }
 
@@ -120,6 +118,19 @@ impl Units {
         records.set(slot, &record)?;
         used.copy_from_slice(records.packed());
         Ok(())
+    }
+}
+
+/// Copies a range of bits to the front of zeroed bytes.
+fn copy_bits(packed: &[u8], start: u64, bits: u64, out: &mut [u8]) {
+    let (offset, shift) = ((start / 8) as usize, start % 8);
+    let byte = |i: usize| packed.get(offset + i).map_or(0, |&byte| u16::from(byte));
+    let out = &mut out[..bits.div_ceil(8) as usize];
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = ((byte(i) | byte(i + 1) << 8) >> shift) as u8;
+    }
+    if let (Some(last), 1..) = (out.last_mut(), bits % 8) {
+        *last &= (1 << (bits % 8)) - 1;
     }
 }
 

@@ -7,17 +7,16 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::columns::{self, masks};
-use super::layout::Place;
 use super::noise::{CENTRE, LOG2_DELTA};
-use super::params::{NAME, Simple, SimpleParams};
+use super::params::{NAME, Simple, SimpleParams, masks};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
+use crate::shared::byte_matrix::Place;
 
 /// Opens one answer: the LWE secret and the place of the record in its column.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SimpleSecret {
     /// s, n words modulo q.
-    key: Vec<u32>,
+    pub(super) key: Vec<u32>,
     unit: u64,
     slot: u64,
 }
@@ -46,10 +45,9 @@ impl Client<Simple> for SimpleClient {
         check_indices(NAME, &self.params.shape(), indices, 1)?;
         let Place { column, unit, slot } = self.params.layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
-        let lwe = &self.params.lwe;
+        let SimpleParams { lwe, layout, .. } = &self.params;
         let secret = SimpleSecret { key: lwe.key(&mut rng).to_vec(), unit, slot };
-        let column =
-            UnitVector { selected: column, length: self.params.layout.columns, log2_delta: LOG2_DELTA };
+        let column = UnitVector { selected: column, length: layout.columns, log2_delta: LOG2_DELTA };
         let values = lwe.encrypt(&masks(self.public.seed), &secret.key, column, LOG2_Q, &mut rng);
         Ok((secret, SimpleQuery { values }))
     }
@@ -59,12 +57,7 @@ impl Client<Simple> for SimpleClient {
         if distance > self.params.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![columns::select(
-            self.params.shape(),
-            &self.params.layout,
-            (secret.unit, secret.slot),
-            &column,
-        )])
+        Ok(vec![self.params.layout.select((secret.unit, secret.slot), &column)])
     }
 }
 
@@ -82,22 +75,5 @@ impl SimpleClient {
         };
         let column = hint.chunks_exact(N).zip(&answer.values).map(decode_one).collect();
         Ok((Zeroizing::new(column), worst))
-    }
-}
-
-/// For tests of noise and secrets.
-#[cfg(test)]
-impl SimpleSecret {
-    pub(super) fn key(&self) -> &[u32] {
-        &self.key
-    }
-}
-
-#[cfg(test)]
-impl SimpleClient {
-    /// Phases of unrounded sums: sum − ⟨h, s⟩ modulo q, row by row.
-    pub(super) fn phase(&self, secret: &SimpleSecret, sums: &[u32]) -> Vec<u32> {
-        let hint: &[u32] = bytemuck::cast_slice(&self.public.hint);
-        hint.chunks_exact(N).zip(sums).map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key))).collect()
     }
 }

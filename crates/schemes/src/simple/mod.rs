@@ -22,8 +22,6 @@
 //! consists of negacyclic blocks, so that products with it take transforms.
 
 pub mod client;
-pub(crate) mod columns;
-pub(crate) mod layout;
 mod noise;
 pub mod packed;
 pub mod params;

@@ -53,30 +53,3 @@ pub(super) fn budget(rows: usize, columns: usize) -> Option<Budget> {
         failure_log2: (TAIL_LOG2.exp2() + sampler).log2(),
     })
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::simple::layout::{MAX_COLUMNS, MAX_ROWS};
-
-    #[test]
-    fn the_largest_matrix_decodes() {
-        let budget = budget(MAX_ROWS as usize, MAX_COLUMNS as usize).unwrap();
-        assert!(budget.failure_log2 <= -40.0);
-    }
-
-    #[test]
-    fn a_gibibyte_is_answered_with_nine_bits_a_word() {
-        let budget = budget(1 << 15, 1 << 15).unwrap();
-        assert_eq!(budget.dropped_bits, 23);
-        assert!(budget.bound < 1 << 23 && budget.failure_log2 < -41.5);
-    }
-
-    #[test]
-    fn too_much_noise_is_seen() {
-        assert!(budget(1, 1 << 26).is_none());
-        let (one, two) = (deviation(1), deviation(4));
-        assert_eq!((one, two), (1408.0, 2816.0));
-    }
-}

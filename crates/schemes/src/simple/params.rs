@@ -1,26 +1,39 @@
-//! Parameters of SimplePIR: matrix, LWE set and rounding of the answer.
+//! Parameters of SimplePIR: matrix, LWE set and rounding.
+//!
+//! A *unit* is the fewest records that fill whole bytes: one record of whole bytes, eight records
+//! of 1 or 3 bits.
+
+use std::ops::RangeInclusive;
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
-use papir_core::cost::{Operation, Work};
+use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
 use papir_core::{Description, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
-use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
+use papir_kernels::matvec_u8::ROWS;
+use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_lattice::lwe32::{LOG2_Q, LweParams, Masks, N, SIGMA, matrix_bytes};
+use papir_ring::prg::Seed;
 
-use super::layout::{Layout, heights, unit_of};
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
+use crate::shared::byte_matrix::{Layout, Limits};
 use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
 use crate::shared::parameters::{
     best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
 };
+use crate::shared::units::Units;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "simple";
 /// Bytes of encoded parameters.
-const ENCODED_BYTES: usize = SHAPE_BYTES + 8;
+pub(super) const ENCODED_BYTES: usize = SHAPE_BYTES + 8;
 /// Queries over which the goal `balanced` spreads the one fetch of the hint.
 const HINT_QUERIES: f64 = 1000.0;
+/// Most columns: the failure probability stays below 2⁻⁴⁰ up to here (`super::noise`).
+pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
+/// Most rows: one unit of the longest record with an odd number of bits.
+pub(crate) const MAX_ROWS: u64 = 1 << 21;
 
 /// SimplePIR.
 pub struct Simple;
@@ -28,10 +41,57 @@ pub struct Simple;
 /// Parameters of [`Simple`].
 #[derive(Clone, Debug)]
 pub struct SimpleParams {
-    shape: Shape,
     pub(super) layout: Layout,
     pub(super) budget: Budget,
     pub(super) lwe: LweParams,
+}
+
+/// A, with a row for each column of D.
+pub(super) fn masks(seed: Seed) -> Masks {
+    Masks::new(seed, "simple/lwe-matrix")
+}
+
+/// The records of a database in units.
+pub(super) fn units_of(shape: &Shape) -> Units {
+    let bits = shape.record_bits();
+    let per_unit = 8 >> bits.trailing_zeros().min(3);
+    Units { shape: *shape, unit_bytes: (per_unit * bits / 8) as usize, stored_bits: bits, per_unit }
+}
+
+/// The matrix with `units` units in each column.
+///
+/// # Errors
+/// [`papir_core::Error::OutOfBounds`] for too many rows or columns, or no unit in a column.
+pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
+    Layout::new(units_of(shape), units, &Limits { rows: MAX_ROWS, columns: MAX_COLUMNS, units: u64::MAX })
+}
+
+/// Range of units in a column, from the widest matrix to the highest.
+///
+/// # Errors
+/// [`papir_core::Error::Parameters`] if no matrix fits.
+pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
+    let bundle = units_of(shape);
+    let (units, unit_bytes) = (bundle.units(), bundle.unit_bytes as u64);
+    let (least, most) = (units.div_ceil(MAX_COLUMNS), (MAX_ROWS / unit_bytes).min(units));
+    if least <= most {
+        return Ok(least..=most);
+    }
+    let found = format!("{} bytes in {units} units of {unit_bytes}", shape.total_bytes());
+    Err(refused(scheme)(format!("{found}: at most {MAX_ROWS} rows × {MAX_COLUMNS} columns")))
+}
+
+/// Work of the verbs: the hint is the matrix times masks, a client encrypts a word for each column,
+/// the answer reads the padded matrix, a client decrypts each row.
+pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
+    let (bytes, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
+    let setup = Counts::new().with(Operation::Encode8, bytes, 1);
+    Work {
+        setup: setup.with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, groups),
+        query: Counts::new().with(Operation::EncryptColumn, columns as f64, 1),
+        answer: Counts::new().with(Operation::Select8, bytes, groups),
+        extract: Counts::new().with(Operation::DecryptRow, rows as f64, 1),
+    }
 }
 
 impl SimpleParams {
@@ -42,11 +102,11 @@ impl SimpleParams {
     /// [`papir_core::Error::OutOfBounds`] for more rows or columns than the noise or the hint
     /// allows.
     pub fn new(shape: Shape, column_units: u64) -> Result<Self> {
-        let layout = Layout::new(&shape, column_units)?;
+        let layout = layout_of(&shape, column_units)?;
         let budget = noise::budget(layout.rows, layout.columns).ok_or_else(|| {
             refused(NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
         })?;
-        Ok(Self { shape, layout, budget, lwe: LweParams::new().map_err(unfit(NAME))? })
+        Ok(Self { layout, budget, lwe: LweParams::new().map_err(unfit(NAME))? })
     }
 
     /// Bits of a word of the answer.
@@ -80,32 +140,25 @@ impl SimpleParams {
             ..Sizes::default()
         }
     }
-
-    /// Work of the verbs; an answer also rounds each row and splits the query.
-    fn work(&self) -> Work {
-        let Layout { rows, columns, .. } = self.layout;
-        let work = self.layout.work();
-        Work { answer: work.answer.with(Operation::Word, (2 * columns + rows) as f64, 1), ..work }
-    }
 }
 
 impl Parameters for SimpleParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let heights = heights(NAME, &shape)?;
         let least = *heights.start();
-        let (unit_records, unit_bytes) = unit_of(&shape);
-        let units = shape.records().div_ceil(unit_records);
+        let bundle = units_of(&shape);
         // Without padding, the sum of upload and download is least if both cost the same.
         let (column_cost, row_cost) = costs(goal);
-        let ideal = (units as f64 * column_cost / (unit_bytes as f64 * row_cost)).sqrt() as u64;
+        let ideal =
+            (bundle.units() as f64 * column_cost / (bundle.unit_bytes as f64 * row_cost)).sqrt() as u64;
         let heights = heights_near(ideal, heights);
-        let layouts = heights.map(|height| Layout::new(&shape, height)).collect::<Result<Vec<_>>>()?;
+        let layouts = heights.map(|height| layout_of(&shape, height)).collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
             let bytes = matrix_bytes(layout.rows, layout.columns) as f64;
             let padded = if goal == Goal::MinTime { bytes } else { 0.0 };
             padded + column_cost * layout.columns as f64 + row_cost * layout.rows as f64
         };
-        Self::new(shape, best(layouts, cost).map_or(least, |layout| layout.column_units))
+        Self::new(shape, best(layouts, cost).map_or(least, |layout| layout.units as u64))
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -122,15 +175,18 @@ impl Parameters for SimpleParams {
     }
 
     fn shape(&self) -> Shape {
-        self.shape
+        self.layout.bundle.shape
     }
 
     fn describe(&self) -> Description {
         let Layout { rows, columns, .. } = self.layout;
+        let work = work(&self.layout);
+        // The server also splits the query and rounds each row.
+        let answer = work.answer.with(Operation::Word, (2 * columns + rows) as f64, 1);
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
-            shape: self.shape,
+            shape: self.shape(),
             sizes: self.sizes(),
             security: Some(security(self.lwe.security())),
             failure_log2: self.budget.failure_log2,
@@ -146,14 +202,14 @@ impl Parameters for SimpleParams {
                 ("answer bits", self.answer_bits().to_string()),
                 ("log2 noise", format!("{:.2}", noise::deviation(columns).log2())),
             ],
-            work: self.work(),
+            work: Work { answer, ..work },
         }
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        write_shape(&mut writer, self.shape);
-        writer.u64(self.layout.column_units);
+        write_shape(&mut writer, self.shape());
+        writer.u64(self.layout.units as u64);
         writer.finish()
     }
 
@@ -172,54 +228,5 @@ fn costs(goal: Goal) -> (f64, f64) {
         Goal::Balanced => (upload, download + 4.0 * N as f64 / HINT_QUERIES),
         // The server reads the padded matrix, the query, and the sums of the rows.
         Goal::MinTime => (4.0, 4.0),
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use papir_core::Error;
-
-    use super::*;
-
-    fn described(records: u64, bits: u64, goal: Goal) -> Description {
-        SimpleParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap().describe()
-    }
-
-    #[test]
-    fn choices_fit_their_goals() {
-        for (records, bits) in [(1 << 24, 512), (1_000_003, 8), (1 << 20, 1), (99_991, 4096)] {
-            let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
-            let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
-            let traffic = |sizes: Sizes| sizes.query + sizes.answer;
-            assert!(traffic(least) <= traffic(balanced) && traffic(least) <= traffic(fast));
-            assert!(balanced.hint <= least.hint && fast.database <= least.database);
-            let bytes = Shape::new(records, bits).unwrap().total_bytes() as f64;
-            let optimum = 2.0 * (4.0 * 9.0 / 8.0 * bytes).sqrt();
-            assert!(traffic(least) as f64 <= 1.05 * optimum + 200.0, "{records} × {bits} bits");
-            assert!((fast.database as f64) < 1.02 * bytes.max(1e6), "{records} × {bits} bits");
-        }
-    }
-
-    #[test]
-    fn parameters_survive_their_bytes() {
-        let params = SimpleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
-        let again = SimpleParams::decode(&params.encode()).unwrap();
-        assert_eq!((again.describe(), params.encode().len()), (params.describe(), ENCODED_BYTES));
-    }
-
-    #[test]
-    fn extremes_are_taken_or_refused_with_a_reason() {
-        for (records, bits) in
-            [(1 << 40, 1), (1 << 32, 8), (1, 1 << 21), (1 << 16, 1 << 21), (9, (1 << 21) - 1)]
-        {
-            let description = described(records, bits, Goal::Balanced);
-            assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
-            assert!(description.security.unwrap().bits >= 128.0);
-        }
-        for (records, bits) in [(1 << 32, 512), (1 << 40, 1 << 21)] {
-            let error = SimpleParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
-            assert!(matches!(error, Error::Parameters { .. }), "{error}");
-        }
     }
 }

@@ -1,9 +1,11 @@
-//! Noise, secrets and updates at full parameters, seen from the inside.
+//! Parameters, noise, secrets and updates of SimplePIR, from inside.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
-use papir_core::{Change, Goal, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_core::{
+    Change, Description, Error, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes, extract_bits,
+};
 use papir_lattice::lwe32::{N, SIGMA, dot};
 use papir_ring::prg::SecretRng;
 use papir_ring::sample::Gaussian;
@@ -11,8 +13,8 @@ use papir_testkit::noise::Moments;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::client::SimpleClient;
-use super::noise::{LOG2_DELTA, deviation};
-use super::params::SimpleParams;
+use super::noise::{LOG2_DELTA, budget, deviation};
+use super::params::{ENCODED_BYTES, MAX_COLUMNS, MAX_ROWS, SimpleParams, layout_of, masks, units_of};
 use super::server::SimpleServer;
 
 const DELTA: u32 = 1 << LOG2_DELTA;
@@ -33,16 +35,18 @@ fn extreme_records(shape: Shape) -> RecordBuffer {
     records
 }
 
-/// What is left of an unrounded answer when the column's words are taken off.
+/// Errors of an unrounded answer: its phases less the column's words.
 fn measured_noise(index: u64, seed: u64) -> Vec<f64> {
     let records = extreme_records(Shape::of_bytes(64 * 4096, 8).unwrap());
     let (server, client, mut rng) = setup(&records, 64, seed);
     let layout = &server.params().layout;
     let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
-    let phase = client.phase(&secret, &server.sums(&[&query])[0]);
+    let sums = &server.sums(&[&query.values])[0];
+    let hint: &[u32] = bytemuck::cast_slice(&server.public.hint);
+    let phase = hint.chunks_exact(N).zip(sums).map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key)));
     let column = (layout.place(index).column as usize) * layout.rows;
     let words = &records.packed()[column..][..layout.rows];
-    let noise = phase.iter().zip(words).map(|(phase, word)| {
+    let noise = phase.zip(words).map(|(phase, word)| {
         let centred = (i32::from(*word) - 128) as u32;
         f64::from(phase.wrapping_sub(centred.wrapping_mul(DELTA)) as i32)
     });
@@ -79,14 +83,14 @@ fn a_query_is_the_encrypted_unit_vector() {
     let errors: Vec<f64> = (0..4000)
         .map(|column| {
             let mut row = vec![0; N];
-            super::columns::masks(server.public().seed).row(column, &mut row);
-            let inner = dot(&row, secret.key());
+            masks(server.public().seed).row(column, &mut row);
+            let inner = dot(&row, &secret.key);
             let selected = if column == 777 { DELTA } else { 0 };
             f64::from(query.values[column].wrapping_sub(inner).wrapping_sub(selected) as i32)
         })
         .collect();
     Moments::of(errors).assert_within(SIGMA * SIGMA, 0.12, 1.12);
-    Moments::of(secret.key().iter().map(|s| f64::from(*s as i32))).assert_within(SIGMA * SIGMA, 0.25, 1.25);
+    Moments::of(secret.key.iter().map(|s| f64::from(*s as i32))).assert_within(SIGMA * SIGMA, 0.25, 1.25);
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     let records = RecordBuffer::zeroed(Shape::of_bytes(100, 1).unwrap());
     let (server, client, mut rng) = setup(&records, 10, 3);
     let keys: Vec<Vec<u32>> =
-        (0..4).map(|_| client.query(None, &[7], &mut rng).unwrap().0.key().to_vec()).collect();
+        (0..4).map(|_| client.query(None, &[7], &mut rng).unwrap().0.key.clone()).collect();
     // Routes by which published programs gave their keys away: all zeros, or drawn from a generator
     // that the public seed starts.
     let from = |rng: &mut dyn CryptoRng| {
@@ -136,4 +140,94 @@ fn an_update_is_the_setup_of_the_changed_records() {
 fn chosen_parameters_of_a_large_shape_have_the_described_hint() {
     let params = SimpleParams::choose(Shape::of_bytes(1 << 24, 64).unwrap(), Goal::Balanced).unwrap();
     assert_eq!(params.describe().sizes.hint, params.hint_bytes() as u64);
+}
+
+fn described(records: u64, bits: u64, goal: Goal) -> Description {
+    SimpleParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap().describe()
+}
+
+#[test]
+fn choices_fit_their_goals() {
+    for (records, bits) in [(1 << 24, 512), (1_000_003, 8), (1 << 20, 1), (99_991, 4096)] {
+        let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
+        let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
+        let traffic = |sizes: Sizes| sizes.query + sizes.answer;
+        assert!(traffic(least) <= traffic(balanced) && traffic(least) <= traffic(fast));
+        assert!(balanced.hint <= least.hint && fast.database <= least.database);
+        let bytes = Shape::new(records, bits).unwrap().total_bytes() as f64;
+        let optimum = 2.0 * (4.0 * 9.0 / 8.0 * bytes).sqrt();
+        assert!(traffic(least) as f64 <= 1.05 * optimum + 200.0, "{records} × {bits} bits");
+        assert!((fast.database as f64) < 1.02 * bytes.max(1e6), "{records} × {bits} bits");
+    }
+}
+
+#[test]
+fn parameters_survive_their_bytes() {
+    let params = SimpleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
+    let again = SimpleParams::decode(&params.encode()).unwrap();
+    assert_eq!((again.describe(), params.encode().len()), (params.describe(), ENCODED_BYTES));
+}
+
+#[test]
+fn extremes_are_taken_or_refused_with_a_reason() {
+    for (records, bits) in [(1 << 40, 1), (1 << 32, 8), (1, 1 << 21), (1 << 16, 1 << 21), (9, (1 << 21) - 1)]
+    {
+        let description = described(records, bits, Goal::Balanced);
+        assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
+        assert!(description.security.unwrap().bits >= 128.0);
+    }
+    for (records, bits) in [(1 << 32, 512), (1 << 40, 1 << 21)] {
+        let error = SimpleParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
+        assert!(matches!(error, Error::Parameters { .. }), "{error}");
+    }
+}
+
+#[test]
+fn units_fill_whole_bytes() {
+    let cases =
+        [(1, 8, 1), (3, 8, 3), (4, 2, 1), (6, 4, 3), (8, 1, 1), (12, 2, 3), (13, 8, 13), (264, 1, 33)];
+    for (bits, records, bytes) in cases {
+        let bundle = units_of(&Shape::new(9, bits).unwrap());
+        assert_eq!((bundle.per_unit, bundle.unit_bytes), (records, bytes), "{bits} bits");
+    }
+}
+
+#[test]
+fn places_are_distinct_and_columns_are_runs() {
+    let layout = layout_of(&Shape::new(1000, 3).unwrap(), 5).unwrap();
+    assert_eq!((layout.rows, layout.columns, layout.units as u64 * layout.bundle.per_unit), (15, 25, 40));
+    for index in 0..1000 {
+        let place = layout.place(index);
+        assert_eq!((place.column * 5 + place.unit) * 8 + place.slot, index);
+    }
+}
+
+#[test]
+fn layouts_that_do_not_fit_are_refused() {
+    let shape = Shape::of_bytes(1 << 20, 32).unwrap();
+    assert!(layout_of(&shape, 0).is_err());
+    assert!(layout_of(&shape, (1 << 20) + 1).is_err());
+    assert!(layout_of(&shape, 15).is_err(), "columns");
+    assert!(layout_of(&shape, (1 << 16) + 1).is_err(), "rows");
+    assert!(layout_of(&shape, 16).is_ok() && layout_of(&shape, 1 << 16).is_ok());
+}
+
+#[test]
+fn the_largest_matrix_decodes() {
+    let budget = budget(MAX_ROWS as usize, MAX_COLUMNS as usize).unwrap();
+    assert!(budget.failure_log2 <= -40.0);
+}
+
+#[test]
+fn a_gibibyte_is_answered_with_nine_bits_a_word() {
+    let budget = budget(1 << 15, 1 << 15).unwrap();
+    assert_eq!(budget.dropped_bits, 23);
+    assert!(budget.bound < 1 << 23 && budget.failure_log2 < -41.5);
+}
+
+#[test]
+fn too_much_noise_is_seen() {
+    assert!(budget(1, 1 << 26).is_none());
+    let (one, two) = (deviation(1), deviation(4));
+    assert_eq!((one, two), (1408.0, 2816.0));
 }

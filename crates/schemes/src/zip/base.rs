@@ -1,4 +1,4 @@
-//! The scheme below ZipPIR, as a trait.
+//! The scheme below ZipPIR as a trait, and its parameter sets.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -6,12 +6,14 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Privacy, Progress, Record, Records, Result, Security, Shape};
+use papir_core::{Change, Privacy, Progress, Record, Result, Security, Shape};
 use papir_lattice::lwe32::LweParams;
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::Zeroizing;
 
+use super::noise::Level;
 use super::slots::Row;
+use crate::shared::byte_matrix::{ByteMatrix, Layout};
 
 /// Length of clients' Paillier moduli, with the names of the schemes that use it.
 pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
@@ -22,7 +24,7 @@ pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
     /// Whether the modulus is long enough.
     const PRIVACY: Privacy;
 
-    /// Parameters of Paillier's scheme, s = 1.
+    /// Parameters of Paillier's encryption, s = 1.
     ///
     /// # Errors
     /// [`papir_paillier::Error`] for refused parameters.
@@ -50,9 +52,9 @@ impl ParameterSet for Standard {
 pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Length of clients' moduli.
     type Set: ParameterSet;
-    /// What the server keeps besides the compressed hint.
+    /// The matrices, which the server keeps besides the compressed hint.
     type Stored: Clone + Send + Sync;
-    /// What a client needs to decode an answer besides the key under H. Erased on drop.
+    /// The secret that decodes an answer, in addition to the key under H. Erased on drop.
     type Secret: Send + 'static;
 
     /// Name of ZipPIR over this scheme.
@@ -63,23 +65,17 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     const SEED: &'static str;
     /// Progress stage of [`Base::select`].
     const SELECT: &'static str;
-    /// Bits of message in an LWE ciphertext.
-    const MESSAGE_BITS: u32;
+    /// Messages and noise of the LWE ciphertexts.
+    const LEVEL: Level;
     /// Longest record in bits.
     const MAX_RECORD_BITS: u64;
 
-    /// The matrix of this height: units in each column. `lwe` is the encryption under H.
+    /// The matrix with `height` units in each column; `None` if its noise is too much. `lwe` is the
+    /// encryption under H. The search passes parameters of another height, to share the rest.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for a matrix that does not exist,
-    /// [`papir_core::Error::Parameters`] for too much noise.
-    fn new(shape: &Shape, height: u64, lwe: &LweParams) -> Result<Self>;
-
-    /// The same parameters for another height; `None` if the noise is too much.
-    ///
-    /// # Errors
-    /// As [`Base::new`].
-    fn resized(&self, shape: &Shape, height: u64) -> Result<Option<Self>>;
+    /// [`papir_core::Error::OutOfBounds`] for a matrix that does not exist.
+    fn new(shape: &Shape, height: u64, lwe: &LweParams, other: Option<&Self>) -> Result<Option<Self>>;
 
     /// Heights of all matrices.
     ///
@@ -93,23 +89,11 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// [`papir_core::Error::OutOfBounds`] for records that are too long.
     fn height_for(shape: &Shape, columns: u64) -> Result<u64>;
 
-    /// Units in each column.
-    fn height(&self) -> u64;
+    /// The matrix of bytes.
+    fn layout(&self) -> &Layout;
 
-    /// Rows of H.
-    fn hint_rows(&self) -> usize;
-
-    /// Parts of a query.
-    fn query_parts(&self) -> Vec<Words>;
-
-    /// 16-bit words of the ciphertexts sent with their masks.
-    fn online_words(&self) -> usize;
-
-    /// Bytes of the matrices that an answer reads, the database first.
-    fn matrices(&self) -> Vec<u64>;
-
-    /// Bytes that the server keeps besides matrices and compressed hint.
-    fn masks_bytes(&self) -> u64;
+    /// Sizes, security and failure probability.
+    fn figures(&self) -> Figures;
 
     /// Work of the verbs without compression.
     fn work(&self) -> Work;
@@ -120,12 +104,6 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Parameters by name.
     fn describe(&self) -> Vec<(&'static str, String)>;
 
-    /// Security of a further encryption.
-    fn security(&self) -> Option<Security>;
-
-    /// log₂ of an answer's failure probability.
-    fn failure_log2(&self) -> f64;
-
     /// Encrypts the place of a record under fresh keys.
     fn encrypt(&self, seed: Seed, index: u64, rng: &mut SecretRng) -> Encrypted<Self::Secret>;
 
@@ -134,22 +112,25 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`papir_core::Error::NotDecodable`] for a distance beyond the bound.
-    fn decode(&self, shape: Shape, secret: &Self::Secret, rows: &[Row]) -> Result<Record>;
+    fn decode(&self, secret: &Self::Secret, rows: &[Row]) -> Result<Record>;
 
-    /// Reads all records.
+    /// Prepares the matrix of bytes.
     ///
     /// # Errors
-    /// Those of the source.
-    fn encode(&self, seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<Self::Stored>;
+    /// None for a matrix of this layout.
+    fn prepare(&self, seed: Seed, database: ByteMatrix, progress: &dyn Progress) -> Result<Self::Stored>;
 
-    /// H as a function from a row's number to its n words.
+    /// The matrix of bytes.
+    fn database(stored: &Self::Stored) -> &ByteMatrix;
+
+    /// Returns a function from the number of a row of H to its n words.
     fn hint(&self, seed: Seed, stored: &Self::Stored) -> impl Fn(usize) -> Vec<u32> + Sync;
 
     /// LWE ciphertexts for each query, in one read of the matrices.
     fn select(&self, stored: &Self::Stored, queries: &[&[Vec<u32>]]) -> Vec<Selected>;
 
-    /// Hint products of an update, a count of operations; `None` if nothing changes.
-    fn change_cost(&self, changes: &[Change]) -> Option<Counts>;
+    /// Hint products of an update.
+    fn change_cost(&self, changes: &[Change]) -> Counts;
 
     /// The matrices after these changes, in order; `None` if no byte changes.
     ///
@@ -157,24 +138,11 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// As [`papir_core::scheme::check_changes`].
     fn change(
         &self,
-        shape: Shape,
         seed: Seed,
         stored: &Self::Stored,
         changes: &[Change],
         progress: &dyn Progress,
     ) -> Result<Option<Changed<Self::Stored>>>;
-
-    /// Reads `count` records from `first` on, packed.
-    ///
-    /// # Errors
-    /// As [`Records::read_packed`].
-    fn read_packed(
-        &self,
-        shape: Shape,
-        stored: &Self::Stored,
-        range: (u64, u64),
-        out: &mut [u8],
-    ) -> Result<()>;
 
     /// Writes the sections of the matrices.
     ///
@@ -189,13 +157,22 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     fn load(&self, seed: Seed, source: &dyn SectionSource) -> Result<Self::Stored>;
 }
 
-/// Number of words in one part of a query, and their bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
-    /// Words.
-    pub count: usize,
-    /// Bits of each.
-    pub bits: u32,
+/// Figures of a matrix.
+pub struct Figures {
+    /// Rows of H.
+    pub hint_rows: usize,
+    /// Number of words in each part of a query, and the bits of a word.
+    pub query: Vec<(usize, u32)>,
+    /// 16-bit words of the ciphertexts sent with their masks.
+    pub online_words: usize,
+    /// Bytes of the matrices that an answer reads, the database first.
+    pub matrices: Vec<u64>,
+    /// Bytes that the server keeps besides matrices and compressed hint.
+    pub masks_bytes: u64,
+    /// Security of encryption that is not under H.
+    pub security: Option<Security>,
+    /// log₂ of an answer's failure probability.
+    pub failure_log2: f64,
 }
 
 /// An encrypted place.

@@ -1,21 +1,26 @@
-//! Compressed hint of a server: exponents for tickets, residues for answers.
+//! A server's compressed hint: exponents for tickets, residues for answers.
 
 use std::collections::BTreeSet;
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Progress, Result};
-use papir_paillier::PublicKey;
+use papir_paillier::products::{Exponents, Products};
+use papir_paillier::{Ciphertext, PublicKey};
 use rayon::prelude::*;
 
 use super::compression::{Compression, DIGEST_BYTES};
 use super::residues::Residues;
-use super::slots::{self, RowSums};
-use super::wire::{Digest, Keys, MaskedKey, Product, Ticket, malformed};
+use super::slots::{self, RowSums, SLOT_BITS};
+use super::wire::{Digest, Keys, Product, Ticket, ZipQuery, malformed};
 use crate::shared::packs::sized;
 
 const EXPONENTS: &str = "zip/exponents";
 const RESIDUES: &str = "zip/residues";
 const SUMS: &str = "zip/sums";
+/// Memory for the table and the accumulators of one thread that makes a ticket: 128 MiB.
+const MEMORY: usize = 128 << 20;
+/// Most ciphertexts of one task of a ticket. More would share a larger table.
+const ROWS: usize = 32;
 
 /// H as the exponents of compression keys. A clone shares it.
 #[derive(Clone)]
@@ -24,8 +29,8 @@ pub(super) struct CompressedHint {
     pub(super) exponents: BlobSlice<u16>,
     /// The same as centred residues.
     pub(super) residues: BlobSlice<i32>,
-    /// (rounding, digits, first) of each row.
-    pub(super) sums: BlobSlice<[i32; 3]>,
+    /// Sums of each row.
+    pub(super) sums: BlobSlice<RowSums>,
     /// Digest of the rows' sums, which differ if rows do.
     pub(super) digest: Digest,
     system: Residues,
@@ -73,13 +78,11 @@ impl CompressedHint {
         let (each, t, system) = (compression.rows_each, compression.key_bits, compression.residues());
         progress.stage("hint", rows.len() as u64);
         let parts = exponents.slice_mut::<u16>().par_chunks_exact_mut(plaintexts * digits);
-        let parts = parts.zip(sums.slice_mut::<[i32; 3]>().par_chunks_mut(each)).enumerate();
+        let parts = parts.zip(sums.slice_mut::<RowSums>().par_chunks_mut(each)).enumerate();
         parts.for_each(|(i, (exponents, sums))| {
             for &r in rows.range(i * each..i * each + sums.len()) {
                 let slot = (r - i * each) * t;
-                let places = exponents.chunks_exact_mut(digits);
-                let RowSums { rounding, digits, first } = RowSums::write(&row(r), t, places, slot);
-                sums[r - i * each] = [rounding, digits, first];
+                sums[r - i * each] = RowSums::write(&row(r), t, exponents.chunks_exact_mut(digits), slot);
                 progress.advance(1);
             }
         });
@@ -94,7 +97,7 @@ impl CompressedHint {
     fn from_parts(
         exponents: BlobSlice<u16>,
         residues: BlobSlice<i32>,
-        sums: BlobSlice<[i32; 3]>,
+        sums: BlobSlice<RowSums>,
         system: Residues,
     ) -> Self {
         let mut digest = [0; DIGEST_BYTES];
@@ -117,21 +120,43 @@ impl CompressedHint {
         Ok(Self::from_parts(exponents, residues, sums, compression.residues()))
     }
 
-    /// One plaintext's exponent in a ciphertext.
-    pub(super) fn exponent(&self, compression: &Compression, ciphertext: usize, column: usize) -> &[u16] {
-        let digits = compression.exponent_digits();
-        &self.exponents[(ciphertext * compression.plaintexts() + column) * digits..][..digits]
+    /// The ciphertexts whose exponents differ from those of an earlier version.
+    pub(super) fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<usize> {
+        let each = compression.plaintexts() * compression.exponent_digits();
+        let pairs = self.exponents.chunks_exact(each).zip(earlier.exponents.chunks_exact(each)).enumerate();
+        pairs.filter(|(_, (new, old))| new != old).map(|(i, _)| i).collect()
+    }
+
+    /// Line 7: the hint's products with a number's masks, some ciphertexts of its ticket.
+    ///
+    /// # Errors
+    /// None for keys that were checked.
+    pub(super) fn of_ticket(
+        &self,
+        compression: &Compression,
+        keys: &Keys,
+        (number, ciphertexts): (u64, &[usize]),
+        progress: &dyn Progress,
+    ) -> Result<Vec<Vec<u64>>> {
+        let key = keys.masks(number, compression);
+        progress.stage("ticket", ciphertexts.len() as u64);
+        let each = ciphertexts.len().div_ceil(rayon::current_num_threads()).clamp(1, ROWS);
+        let parts = ciphertexts.par_chunks(each).map(|ciphertexts| {
+            let exponents = Stored { compression, hint: self, ciphertexts };
+            multiply(&keys.public, &key, exponents, progress)
+        });
+        Ok(parts.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// Line 18: returns H·ck_o of each query over the integers, ciphertext by ciphertext, in one
     /// read of the hint.
-    pub(super) fn products(&self, compression: &Compression, keys: &[&MaskedKey]) -> Vec<Vec<Vec<u64>>> {
-        let vectors: Vec<_> = keys.iter().map(|key| self.system.vector(&key.offsets)).collect();
+    pub(super) fn products(&self, compression: &Compression, queries: &[&ZipQuery]) -> Vec<Vec<Vec<u64>>> {
+        let vectors: Vec<_> = queries.iter().map(|query| self.system.vector(&query.offsets)).collect();
         self.system.products(compression.dimensions(), &self.residues, &vectors)
     }
 
     /// Line 18's sum: puts each row's word in its slot, adds the second product, and adds both to
-    /// the ticket's ciphertexts unless the client holds them.
+    /// the ticket's ciphertexts unless the client holds the ticket.
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for a ticket that was not made with this key.
@@ -139,13 +164,13 @@ impl CompressedHint {
         &self,
         compression: &Compression,
         (keys, ticket): (&Keys, &Ticket),
-        key: &MaskedKey,
+        held: bool,
         (rows, products): (&[u32], &[Vec<u64>]),
     ) -> Result<Product> {
         let words = self.words(compression, rows);
         let sums = words.par_chunks(compression.slots()).zip(products);
         let sums = sums.map(|(words, product)| keys.public.reduce(&with_words(product, words)));
-        if key.held {
+        if held {
             return Ok(Product::Apart(sums.map(|sum| sum.words().to_vec()).collect()));
         }
         let join = |(sum, hint): (_, &Vec<u64>)| {
@@ -157,15 +182,11 @@ impl CompressedHint {
 
     /// b′ of every row in its highest slot, and zeros in the others.
     fn words(&self, compression: &Compression, rows: &[u32]) -> Vec<u16> {
-        let sums = |row: usize| {
-            let [rounding, digits, first] = self.sums[row];
-            RowSums { rounding, digits, first }
-        };
         let t = compression.key_bits;
         let mut words = vec![0; rows.len() * t];
         for (row, (sum, slots)) in rows.iter().zip(words.chunks_exact_mut(t)).enumerate() {
-            let before = (!row.is_multiple_of(compression.rows_each)).then(|| sums(row - 1));
-            slots[t - 1] = slots::word(*sum, sums(row), before);
+            let before = (!row.is_multiple_of(compression.rows_each)).then(|| self.sums[row - 1]);
+            slots[t - 1] = slots::word(*sum, self.sums[row], before);
         }
         words
     }
@@ -180,4 +201,50 @@ fn with_words(product: &[u64], words: &[u16]) -> Vec<u64> {
         (*out, carry) = (second, over || again);
     }
     sum
+}
+
+/// Stored exponents of some ciphertexts.
+struct Stored<'a> {
+    compression: &'a Compression,
+    hint: &'a CompressedHint,
+    ciphertexts: &'a [usize],
+}
+
+impl Exponents for Stored<'_> {
+    fn rows(&self) -> usize {
+        self.ciphertexts.len()
+    }
+
+    fn columns(&self) -> usize {
+        self.compression.plaintexts()
+    }
+
+    fn bits(&self) -> u32 {
+        self.compression.slots() as u32 * SLOT_BITS
+    }
+
+    fn read(&self, row: usize, column: usize, words: &mut [u64]) {
+        let digits = self.compression.exponent_digits();
+        let place = self.ciphertexts[row] * self.columns() + column;
+        let exponent = &self.hint.exponents[place * digits..][..digits];
+        words.iter_mut().zip(slots::words(exponent)).for_each(|(out, word)| *out = word);
+    }
+}
+
+/// Multiplies exponents by the masks, in steps of some milliseconds between which the work can
+/// pause.
+fn multiply(
+    public: &PublicKey,
+    key: &[Ciphertext],
+    exponents: Stored<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<Vec<u64>>> {
+    let count = exponents.rows();
+    let products = Products::new(public, key, exponents, 0..count, MEMORY);
+    let mut products = products.map_err(malformed("a client's masks"))?;
+    while products.step() {
+        progress.advance(0);
+    }
+    progress.advance(count as u64);
+    Ok(products.finish().iter().map(|ciphertext| ciphertext.words().to_vec()).collect())
 }

@@ -1,21 +1,21 @@
 //! ZipPIR: Akhavan Mahdavi, Diao, Kerschbaum, *ZipPIR: High-throughput Single-server PIR without
 //! Client-side Storage*.
 //!
-//! SimplePIR or DoublePIR whose hint stays with the server. Decrypting row r of an answer takes its
+//! SimplePIR or DoublePIR, but the hint stays on the server. Decrypting row r of an answer takes its
 //! phase bᵣ − ⟨hᵣ, s⟩, with hᵣ a row of the hint and s the query's LWE key of n bits. The server
 //! computes it under Paillier encryption, many rows in one ciphertext, and nearly all of that
 //! before s is known: an encryption of s is an encryption of random numbers, which both sides
-//! expand from a seed, plus their difference from s, which the query brings. The product with the
+//! expand from a seed, plus their difference from s, which the query contains. The product with the
 //! random part is a [`ticket`](wire::Ticket), valid for one query.
 //!
 //! | the paper | here |
 //! |---|---|
 //! | Algorithm 5, `Setup` | [`client::ZipClient`]'s `register` |
-//! | `Hint`, line 7 | [`server::ZipServer`]'s `ticket`: products of powers modulo m², in `ticket` |
-//! | `Query` | [`client::ZipClient`]'s `query`; pt_r by `prepare`; ck_o in `state` |
-//! | `Response` | [`server::ZipServer`]'s `answer`: line 17 is [`base::Base::select`], line 18 `hint` and `residues` |
+//! | `Hint`, line 7 | [`server::ZipServer`]'s `ticket`: products of powers modulo m², in `hint` |
+//! | `Query` | [`client::ZipClient`]'s `query`; pt_r by `prepare` |
+//! | `Response` | [`server::ZipServer`]'s `answer`: line 17 is `select` of `base::Base`, line 18 `hint` and `residues` |
 //! | `Extract` | [`client::ZipClient`]'s `extract` |
-//! | ck_r, many of them from one seed (4.3) | `ticket::random_key` |
+//! | ck_r, many of them from one seed (4.3) | [`wire::Keys`]' `masks` |
 //! | one ciphertext for answer and hint (4.3) | `hint` |
 //! | with client storage (4.3): the client downloads its ticket beforehand | [`client::ZipClient`]'s `hold` |
 //! | batches (3.3, 3.3.3) | `slots` |
@@ -36,10 +36,10 @@
 //! query's words are rounded; packed keys serve batches, too.
 //!
 //! A number masks one LWE key and is used once: a second query under it would show the server the
-//! difference of two keys. The client counts numbers up, on disk before anything is sent, and the
-//! server's registry answers a number's second query only if it repeats the first.
+//! difference of two keys. The client stores the next number on disk before it sends a query, and the
+//! server's registry answers a second query with a number only if it repeats the first.
 
-pub mod base;
+mod base;
 pub mod client;
 mod compression;
 mod hint;
@@ -50,10 +50,8 @@ pub mod params;
 mod residues;
 pub mod server;
 mod slots;
-pub mod state;
 #[cfg(test)]
 mod tests;
-mod ticket;
 pub mod wire;
 
 use papir_core::Privacy;
@@ -78,7 +76,7 @@ impl<B: base::Base> Scheme for ZipPir<B> {
     type Answer = wire::ZipAnswer;
     type Secret = client::ZipSecret<B>;
     type ClientKeys = wire::Keys;
-    type ClientState = state::State;
+    type ClientState = client::State;
     type Ticket = wire::Ticket;
     type Server = server::ZipServer<B>;
     type Client = client::ZipClient<B>;

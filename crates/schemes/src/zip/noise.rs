@@ -1,9 +1,13 @@
-//! Noise of a row, in *units* of q/2¹⁶, the last bit of a slot.
+//! Noise of a row and its bound.
+//!
+//! Noise is in *units* of q/2¹⁶, the last bit of a slot.
 //!
 //! Decoding a row sees Δ·x and three kinds of noise:
 //!
 //! - SimplePIR's, Σ wᶜ·(eᶜ + rᶜ): centred words |wᶜ| ≤ w, errors eᶜ of standard deviation σ,
-//!   rounding rᶜ of the query's words (Theorem 3 without the rounding);
+//!   rounding rᶜ of the query's words (Theorem 3 without the rounding). A word is uniform and its
+//!   ties are random, so dropping k bits adds the mean square (4ᵏ + 2)/12, not the variance
+//!   (4ᵏ − 1)/12 of rounding ties in one direction;
 //! - the rounding of the hint to units, Σ ρᵢ·sᵢ with |ρᵢ| ≤ ½ and key bits sᵢ. The server subtracts
 //!   its mean over keys, Σ ρᵢ/2, and leaves Σ ρᵢ·(sᵢ − ½), of variance n/48;
 //! - the spill from the slot below, ⌊Σ uᵢ·sᵢ/2¹⁶⌋ for digits uᵢ, one for each bit of the key. The
@@ -21,7 +25,7 @@
 //! with the deviation given, and they are independent, so |noise| > x with probability below
 //! 2·exp(−x²/2·deviation²).
 
-use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA};
+use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, rounding_square};
 
 use super::slots::{LOG2_UNIT, SLOT_BITS};
 use crate::shared::parameters::FILL;
@@ -31,15 +35,24 @@ const EXACT: f64 = 2.0;
 
 /// A level of LWE encryption whose hint is compressed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Level {
+pub struct Level {
     /// w, the largest absolute value of a word.
     pub(super) word: f64,
     /// log₂ p, bits of message.
     pub(super) message_bits: u32,
     /// log₂ of the probability that some row exceeds the bound, the sampler aside.
     pub(super) tail_log2: f64,
-    /// Variance of rounding a query's word, given the bits that it drops.
-    pub(super) rounding: fn(u32) -> f64,
+    /// Fewest bits of a query's word.
+    pub(super) least_bits: u32,
+}
+
+/// Rounding of queries, and the noise that decoding accepts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Budget {
+    /// Bits of a query's word.
+    pub(super) query_bits: u32,
+    /// Largest accepted distance from a multiple of Δ, in units.
+    pub(super) bound: u16,
 }
 
 impl Level {
@@ -48,19 +61,21 @@ impl Level {
         LOG2_Q - self.message_bits
     }
 
-    /// Deviation of a row's noise for `count` words, keys of n bits and queries that drop some
-    /// bits.
-    pub(super) fn deviation(&self, count: usize, n: usize, dropped_bits: u32) -> f64 {
+    /// Deviation of a row's noise for `count` words, keys of n bits and queries of `query_bits` bits
+    /// a word.
+    pub(super) fn deviation(&self, count: usize, n: usize, query_bits: u32) -> f64 {
         let word = self.word / f64::from(1u32 << LOG2_UNIT);
-        let encryption = word.powi(2) * count as f64 * (MODULE_SIGMA.powi(2) + (self.rounding)(dropped_bits));
-        (encryption + 2.0 * n as f64 / 48.0).sqrt()
+        let error = MODULE_SIGMA.powi(2) + rounding_square(LOG2_Q - query_bits);
+        (word.powi(2) * count as f64 * error + 2.0 * n as f64 / 48.0).sqrt()
     }
 
-    /// Bound on the noise of `rows` rows; `None` beyond the decoding limit.
-    pub(super) fn bound(&self, rows: usize, count: usize, n: usize, dropped_bits: u32) -> Option<u16> {
+    /// The shortest queries for which `rows` rows of `count` words decode; `None` if there are none.
+    pub(super) fn budget(&self, rows: usize, count: usize, n: usize) -> Option<Budget> {
         let tails = (2.0 * rows as f64).ln() - self.tail_log2 * std::f64::consts::LN_2;
-        let bound = self.deviation(count, n, dropped_bits) * (2.0 * tails).sqrt() + EXACT;
         let limit = FILL * f64::from(1u32 << (SLOT_BITS - self.message_bits - 1));
-        (bound <= limit).then_some(bound.ceil() as u16)
+        (self.least_bits..=LOG2_Q).find_map(|query_bits| {
+            let bound = self.deviation(count, n, query_bits) * (2.0 * tails).sqrt() + EXACT;
+            (bound <= limit).then_some(Budget { query_bits, bound: bound.ceil() as u16 })
+        })
     }
 }

@@ -1,18 +1,18 @@
-//! The server of ZipPIR: `Response` of Algorithm 5, and the preparation for it.
+//! The server of ZipPIR: `Hint` and `Response` of Algorithm 5.
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Progress, Records, Result};
+use papir_core::{Change, Error, Progress, Records, Result};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::base::{Base, Changed, Selected};
 use super::hint::CompressedHint;
 use super::params::{ZipParams, ZipPir};
-use super::ticket;
-use super::wire::{Keys, MaskedKey, Public, Ticket, ZipAnswer, ZipQuery};
+use super::wire::{Keys, Public, Ticket, ZipAnswer, ZipQuery};
 use crate::shared::messages::load_seed;
+use crate::shared::parameters::estimate;
 use crate::shared::stored_records::check_source;
 
 /// The matrices of the scheme below and the compressed hint. A clone shares them.
@@ -47,21 +47,21 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         batch: Vec<(Session<'_, ZipPir<B>>, &ZipQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<ZipAnswer>> {
-        let count = batch.len() as u64;
+        let (compression, count) = (&self.params.compression, batch.len() as u64);
         progress.stage("session", count);
-        let sessions = batch.iter().map(|(session, query)| ticket::check(session, &query.key));
+        let sessions = batch.iter().map(|(session, query)| check(session, query));
         let sessions = sessions.collect::<Result<Vec<_>>>()?;
-        let (keys, parts): (Vec<&MaskedKey>, Vec<_>) =
-            batch.iter().map(|(_, query)| (&query.key, &query.parts[..])).unzip();
+        let queries: Vec<&ZipQuery> = batch.iter().map(|(_, query)| *query).collect();
+        let parts: Vec<_> = queries.iter().map(|query| &query.parts[..]).collect();
         progress.stage(B::SELECT, count);
         let selected = self.params.base.select(&self.stored, &parts);
         progress.stage("second_product", count);
-        let products = self.hint.products(&self.params.compression, &keys);
+        let products = self.hint.products(compression, &queries);
         progress.stage("join", count);
-        let answers = sessions.into_iter().zip(keys).zip(selected.into_iter().zip(&products));
+        let answers = sessions.into_iter().zip(queries).zip(selected.into_iter().zip(&products));
         answers
-            .map(|((session, key), (Selected { bodies, online }, products))| {
-                let product = self.hint.join(&self.params.compression, session, key, (&bodies, products))?;
+            .map(|((session, query), (Selected { bodies, online }, products))| {
+                let product = self.hint.join(compression, session, query.held, (&bodies, products))?;
                 Ok(ZipAnswer { online, product })
             })
             .collect()
@@ -72,36 +72,50 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
     }
 
     fn ticket(&self, keys: &Keys, number: u64, progress: &dyn Progress) -> Result<Ticket> {
-        self.hint.ticket(&self.params.compression, keys, number, progress)
+        let compression = &self.params.compression;
+        let all: Vec<usize> = (0..compression.ciphertexts()).collect();
+        let ciphertexts = self.hint.of_ticket(compression, keys, (number, &all), progress)?;
+        Ok(Ticket { number, tag: keys.tag(), digest: self.hint.digest, ciphertexts })
     }
 
+    /// Keeps ciphertexts with equal exponents and makes the others again.
     fn follow(
         &self,
-        (earlier, ticket): (&Self, Ticket),
+        (earlier, mut ticket): (&Self, Ticket),
         keys: &Keys,
         number: u64,
         progress: &dyn Progress,
     ) -> Result<Ticket> {
-        self.hint.follow(&self.params.compression, (&earlier.hint, ticket), keys, number, progress)
+        let compression = &self.params.compression;
+        let belongs = ticket.number == number
+            && ticket.tag == keys.tag()
+            && ticket.digest == earlier.hint.digest
+            && ticket.ciphertexts.len() == compression.ciphertexts()
+            && self.hint.exponents.len() == earlier.hint.exponents.len();
+        if !belongs {
+            return self.ticket(keys, number, progress);
+        }
+        let changed = self.hint.changes_since(&earlier.hint, compression);
+        let fresh = self.hint.of_ticket(compression, keys, (number, &changed), progress)?;
+        for (i, ciphertext) in changed.into_iter().zip(fresh) {
+            ticket.ciphertexts[i] = ciphertext;
+        }
+        Ok(Ticket { digest: self.hint.digest, ..ticket })
     }
 
     /// Includes a copy of matrices and hint, because the old version stays in use.
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        check_changes(&self.params.shape(), changes)?;
-        let description = self.params.describe();
-        let stored = (description.sizes.database + description.sizes.material) as f64;
-        let update = match self.params.base.change_cost(changes) {
-            Some(products) => Counts::new().with(Operation::Copy, stored, 1).and(products),
-            None => Counts::new(),
-        };
-        Ok(UpdateEstimate { update, setup: description.work.setup })
+        estimate(&self.params, changes, |sizes| {
+            let stored = (sizes.database + sizes.material) as f64;
+            Counts::new().with(Operation::Copy, stored, 1).and(self.params.base.change_cost(changes))
+        })
     }
 
     /// Keeps the seed; equal to a setup of the changed records with that seed, byte for byte.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         let ZipParams { base, compression, .. } = &self.params;
         let seed = self.public.seed;
-        let changed = base.change(self.params.shape(), seed, &self.stored, changes, progress)?;
+        let changed = base.change(seed, &self.stored, changes, progress)?;
         let Some(Changed { stored, rows }) = changed else {
             return Ok(self.clone());
         };
@@ -114,7 +128,7 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.params.base.read_packed(self.params.shape(), &self.stored, (first, count), out)
+        self.params.base.layout().read_packed(B::database(&self.stored), (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -140,7 +154,8 @@ impl<B: Base> ZipServer<B> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(B::NAME, params.shape(), records)?;
-        let stored = params.base.encode(seed, records, progress)?;
+        let database = params.base.layout().encode(records, progress)?;
+        let stored = params.base.prepare(seed, database, progress)?;
         let hint = CompressedHint::new(&params.compression, params.base.hint(seed, &stored), progress)?;
         Ok(Self::assemble(params, seed, stored, hint))
     }
@@ -148,4 +163,20 @@ impl<B: Base> ZipServer<B> {
     fn assemble(params: ZipParams<B>, seed: Seed, stored: B::Stored, hint: CompressedHint) -> Self {
         Self { public: Public { seed, digest: hint.digest }, params, stored, hint }
     }
+}
+
+/// Returns the keys and the ticket of a query's session: the client's own, with the query's number.
+///
+/// # Errors
+/// [`Error::Session`] if they are missing, [`Error::Malformed`] if they belong to another client or
+/// number.
+fn check<'a, B: Base>(session: &Session<'a, ZipPir<B>>, query: &ZipQuery) -> Result<(&'a Keys, &'a Ticket)> {
+    let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
+    if ticket.tag != keys.tag() {
+        return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
+    }
+    if ticket.number != query.number {
+        return Err(Error::malformed("a query's ticket", query.number, ticket.number));
+    }
+    Ok((keys, ticket))
 }

@@ -1,5 +1,7 @@
-//! Many rows in one plaintext: batched compression (section 3.3) with overlapping slots (3.3.3), of
-//! keys that are packed themselves (Appendix A).
+//! Slots: many rows of the hint in one plaintext.
+//!
+//! This is batched compression (section 3.3) with overlapping slots (3.3.3), for packed keys
+//! (Appendix A).
 //!
 //! A plaintext is cut into slots of 16 bits, the lowest first. Bit i of the LWE key is slot i mod t
 //! of plaintext ⌊i/t⌋ of the compression key; row r is in ciphertext ⌊r/R⌋, in the highest of the t
@@ -20,6 +22,7 @@
 //! Tᵣ is longer than its slot by the logarithm of n. The spill into the next slot is noise there
 //! (`super::noise`), and the last slot has room above it.
 
+use bytemuck::{Pod, Zeroable};
 use papir_lattice::lwe32::LOG2_Q;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -28,7 +31,7 @@ pub(super) const SLOT_BITS: u32 = 16;
 /// log₂ of the weight of a slot's last bit.
 pub(super) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
 /// Offset from signed to unsigned digits.
-const OFFSET: u32 = 1 << (SLOT_BITS - 1);
+pub(super) const OFFSET: u32 = 1 << (SLOT_BITS - 1);
 
 /// R: the rows that fit a plaintext modulo m of this many bits, for keys of n bits, t in one
 /// plaintext. Products have t − 1 more slots than exponents, and Σ T·2¹⁶ᵏ over all slots k stays
@@ -48,13 +51,16 @@ pub(super) fn digit(hint: u32) -> (u16, i32) {
     (((rounded + OFFSET) & 0xffff) as u16, error)
 }
 
-/// Sums over a row's n words: of rounding errors, in q, and of the digits less 2¹⁵, all and those
-/// in the first slot of a key's plaintext. They give the means of noise over keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+/// Sums over a row's n words, which give the means of noise over keys.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct RowSums {
-    pub(super) rounding: i32,
-    pub(super) digits: i32,
-    pub(super) first: i32,
+    /// Rounding errors, in q.
+    rounding: i32,
+    /// Digits less 2¹⁵.
+    digits: i32,
+    /// The part of those in the first slot of a key's plaintext.
+    first: i32,
 }
 
 impl RowSums {
@@ -162,104 +168,9 @@ pub(super) fn worst_distance(rows: &[Row]) -> u16 {
 }
 
 /// Returns the message of `message_bits` bits nearest to a phase, and the distance in units.
-pub(super) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
+pub(super) fn decode(phase: u16, message_bits: u32) -> Row {
     let log2_delta = SLOT_BITS - message_bits;
     let half = 1u16 << (log2_delta - 1);
     let shifted = phase.wrapping_add(half);
     ((shifted >> log2_delta) as u8, (shifted & (2 * half - 1)).abs_diff(half))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::compression::MAX_KEY_BITS;
-    use super::*;
-    use chacha20::ChaCha20Rng;
-    use chacha20::rand_core::{Rng, SeedableRng};
-
-    #[test]
-    fn rows_fill_a_modulus_and_leave_room_for_their_products() {
-        let full: Vec<usize> = (1..=8).map(|t| rows_each(3072, 1280, t)).collect();
-        assert_eq!(full, [191, 95, 63, 47, 37, 31, 26, 23]);
-        assert!(full.iter().zip(1..).all(|(rows, t)| rows * t + t - 1 <= 191));
-        assert_eq!((rows_each(512, 1280, 1), rows_each(256, 1280, 8)), (31, 1));
-    }
-
-    #[test]
-    fn digits_are_the_negated_hint_rounded() {
-        for hint in [0u32, 1, 0x7fff, 0x8000, 0x8001, 0x1234_5678, u32::MAX, 0x8000_0000] {
-            let (digit, error) = digit(hint);
-            let units = i32::from(digit) - OFFSET as i32;
-            let back = ((units as u32) << LOG2_UNIT).wrapping_sub(error as u32);
-            assert_eq!(back, hint.wrapping_neg(), "{hint:x}");
-            assert!(error.abs() <= 1 << (LOG2_UNIT - 1));
-        }
-    }
-
-    #[test]
-    fn slots_are_words_and_back() {
-        let slots: Vec<u16> = (0..9u16).map(|i| i.wrapping_mul(0x3579)).collect();
-        let packed: Vec<u64> = words(&slots).collect();
-        assert_eq!((packed.len(), packed[0] & 0xffff_ffff, packed[2]), (3, 0x3579_0000, u64::from(slots[8])));
-        assert_eq!(of_words(&packed).take(9).collect::<Vec<_>>(), slots);
-    }
-
-    /// Exponents of rows times the slots of a key, slot by slot, as Paillier adds them up.
-    fn multiplied(hints: &[Vec<u32>], key: &[u32], t: usize) -> (Vec<u16>, Vec<RowSums>) {
-        let plaintexts = key.len().div_ceil(t);
-        let mut exponents = vec![vec![0u16; hints.len() * t]; plaintexts];
-        let write = |(row, hint): (usize, &Vec<u32>)| {
-            RowSums::write(hint, t, exponents.iter_mut().map(Vec::as_mut_slice), row * t)
-        };
-        let sums = hints.iter().enumerate().map(write).collect();
-        let mut totals = vec![0u64; (hints.len() + 1) * t];
-        for (exponent, bits) in exponents.iter().zip(key.chunks(t)) {
-            for (slot, digit) in exponent.iter().enumerate() {
-                for (j, bit) in bits.iter().enumerate() {
-                    totals[slot + j] += u64::from(*digit) * u64::from(*bit);
-                }
-            }
-        }
-        let mut carry = 0;
-        let carried = totals.iter().map(|total| {
-            let value = total + carry;
-            carry = value >> SLOT_BITS;
-            value as u16
-        });
-        (carried.collect(), sums)
-    }
-
-    #[test]
-    fn rows_decode_from_the_highest_of_their_slots() {
-        let random = |seed: u64, count: usize| {
-            let mut rng = ChaCha20Rng::seed_from_u64(seed);
-            (0..count).map(|_| rng.next_u32()).collect::<Vec<u32>>()
-        };
-        for t in 1..=MAX_KEY_BITS {
-            let n = 1280;
-            let hints: Vec<Vec<u32>> = (0..5).map(|row| random(row, n)).collect();
-            let key: Vec<u32> = random(9, n).iter().map(|word| word >> 31).collect();
-            let (slots, sums) = multiplied(&hints, &key, t);
-            let weights = Weights::of(&key, t);
-            for (row, hint) in hints.iter().enumerate() {
-                let inner =
-                    hint.iter().zip(&key).fold(0u32, |sum, (h, s)| sum.wrapping_add(h.wrapping_mul(*s)));
-                let message = 37 * row as u32;
-                let b = inner.wrapping_add(message << 24);
-                let before = row.checked_sub(1).map(|before| sums[before]);
-                let value = slots[row * t + t - 1].wrapping_add(word(b, sums[row], before));
-                let (found, distance) = decode(weights.phase(value, row == 0), 8);
-                // Seven units are a deviation, 128 a half of what messages are apart.
-                assert!(u32::from(found) == message && distance < 50, "{t}, row {row}: {found}, {distance}");
-            }
-        }
-    }
-
-    #[test]
-    fn phases_decode_to_the_messages_they_were_made_of() {
-        for (message, noise) in [(0u8, 0i32), (255, 127), (255, -128), (17, 100), (128, -5)] {
-            let phase = (i32::from(message) << 8) + noise;
-            assert_eq!(decode(phase as u16, 8), (message, noise.unsigned_abs() as u16));
-        }
-        assert_eq!((decode(512 * 100 - 200, 7), decode(65_500, 7)), ((100, 200), (0, 36)));
-    }
 }

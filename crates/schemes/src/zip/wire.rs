@@ -1,10 +1,12 @@
-//! Messages of ZipPIR. A client's numbers have the bytes of its modulus m, little-endian.
+//! Messages of ZipPIR.
+//!
+//! Numbers are little-endian, as long as the client's modulus m or its square.
 //!
 //! ```text
 //! public      seed of the matrices of masks (32), digest of the hint (16)
 //! keys        m, seed of the masks (32)
-//! query       masked key; each part of the query below, packed
-//! masked key  number of the ticket (8), 1 if the client holds it, else 0 (1), ⌈n/t⌉ offsets ck_o modulo m
+//! query       number of the ticket (8), 1 if the client holds it, else 0 (1), ⌈n/t⌉ offsets ck_o
+//!             modulo m; each part of the query below, packed
 //! ticket      number (8), tag of the keys (16), digest of the hint (16), ciphertexts modulo m²
 //! answer      each row sent with its masks: n mask words and the body, of 16 bits; product
 //! product     ciphertexts modulo m², or plaintexts modulo m for clients that hold the ticket
@@ -13,7 +15,7 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
-use papir_paillier::PublicKey;
+use papir_paillier::{Ciphertext, PublicKey, random_ciphertexts};
 use papir_ring::prg::Seed;
 
 use super::base::Base;
@@ -56,6 +58,11 @@ impl Keys {
         self.seed.expand("zip/tag", 0).fill(&mut tag);
         tag
     }
+
+    /// ck_r of a number: encryptions of numbers that only the client knows.
+    pub(super) fn masks(&self, number: u64, compression: &Compression) -> Vec<Ciphertext> {
+        random_ciphertexts(&self.public, &self.seed, "zip/masks", number, compression.plaintexts())
+    }
 }
 
 impl<B: Base> Wire<ZipParams<B>> for Keys {
@@ -75,9 +82,15 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
     }
 }
 
-/// One record's place, encrypted.
+/// One record's place, encrypted: an LWE key's bits less the masks of a number, and the query of
+/// the scheme below under that key.
 pub struct ZipQuery {
-    pub(super) key: MaskedKey,
+    /// The number, which is the ticket's.
+    pub(super) number: u64,
+    /// Whether the client holds the ticket.
+    pub(super) held: bool,
+    /// ⌈n/t⌉ numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
+    pub(super) offsets: Vec<Vec<u16>>,
     /// Words of each part of the query below.
     pub(super) parts: Vec<Vec<u32>>,
 }
@@ -85,22 +98,33 @@ pub struct ZipQuery {
 impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
     fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
         let mut writer = Writer::new();
-        self.key.write(&mut writer);
+        writer.u64(self.number).u8(self.held.into());
         let mut bytes = writer.finish();
-        for (part, words) in self.parts.iter().zip(params.base.query_parts()) {
-            pack(part, words.bits, &mut bytes);
+        bytes.extend(self.offsets.iter().flatten().flat_map(|digit| digit.to_le_bytes()));
+        for (part, (_, bits)) in self.parts.iter().zip(params.base.figures().query) {
+            pack(part, bits, &mut bytes);
         }
         bytes
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
-        let what = "a ZipPIR query";
-        Error::check_length(what, bytes.len(), params.query_bytes())?;
+        let (what, figures, compression) = ("a ZipPIR query", params.base.figures(), &params.compression);
+        Error::check_length(what, bytes.len(), params.message_bytes(&figures)[0])?;
         read_all(what, bytes, |reader| {
-            let key = MaskedKey::read(&params.compression, reader)?;
-            let parts = params.base.query_parts().into_iter();
-            let parts = parts.map(|part| unpack_u32(reader, what, part.bits, part.count));
-            Ok(Self { key, parts: parts.collect::<Result<_>>()? })
+            let (number, flag) = (reader.u64()?, reader.u8()?);
+            if flag > 1 {
+                return Err(Error::malformed("the flag of a held ticket", flag, "0 or 1"));
+            }
+            let offsets = reader.raw(compression.offsets_bytes())?;
+            let offsets = offsets.chunks_exact(compression.paillier.plaintext_bytes()).map(|offset| {
+                let mut digits = digits(offset);
+                digits.resize(compression.plaintext_digits(), 0);
+                digits
+            });
+            let offsets = offsets.collect();
+            let parts = figures.query.into_iter();
+            let parts = parts.map(|(count, bits)| unpack_u32(reader, what, bits, count));
+            Ok(Self { number, held: flag == 1, offsets, parts: parts.collect::<Result<_>>()? })
         })
     }
 }
@@ -122,42 +146,9 @@ impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a ZipPIR answer", bytes);
-        let online = digits(reader.raw(2 * params.base.online_words())?);
+        let online = digits(reader.raw(2 * params.base.figures().online_words)?);
         let product = Product::read(&params.compression, "a ZipPIR answer", reader.rest())?;
         Ok(Self { online, product })
-    }
-}
-
-/// An LWE key's bits less the masks of a number.
-pub(super) struct MaskedKey {
-    /// The number, which is the ticket's.
-    pub(super) number: u64,
-    /// Whether the client holds the ticket.
-    pub(super) held: bool,
-    /// ⌈n/t⌉ numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
-    pub(super) offsets: Vec<Vec<u16>>,
-}
-
-impl MaskedKey {
-    fn write(&self, writer: &mut Writer) {
-        writer.u64(self.number).u8(self.held.into());
-        let bytes: Vec<u8> = self.offsets.iter().flatten().flat_map(|digit| digit.to_le_bytes()).collect();
-        writer.raw(&bytes);
-    }
-
-    fn read(compression: &Compression, reader: &mut Reader<'_>) -> Result<Self> {
-        let (number, flag) = (reader.u64()?, reader.u8()?);
-        let held = match flag {
-            0 | 1 => flag == 1,
-            _ => return Err(Error::malformed("the flag of a held ticket", flag, "0 or 1")),
-        };
-        let offsets = reader.raw(compression.offsets_bytes())?;
-        let offsets = offsets.chunks_exact(compression.paillier.plaintext_bytes()).map(|offset| {
-            let mut digits = digits(offset);
-            digits.resize(compression.plaintext_digits(), 0);
-            digits
-        });
-        Ok(Self { number, held, offsets: offsets.collect() })
     }
 }
 

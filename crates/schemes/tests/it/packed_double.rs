@@ -7,9 +7,9 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session, Wire};
 use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
-use papir_schemes::double::inspire0::ByInspiring;
-use papir_schemes::double::packed::{Client, DigitShape, Literal, Params, Query, Server, Variant};
-use papir_schemes::double::ypir::ByCdks;
+use papir_schemes::double::packed::{
+    ByCdks, ByInspiring, Client, DigitShape, Literal, Params, Query, Server, Variant,
+};
 use papir_schemes::shared::selection::SelectionBits;
 
 const SEVEN: DigitShape = DigitShape { bits: 7, mask: 3, body: 2 };
@@ -114,7 +114,7 @@ fn keys_of_another_capacity_are_rejected() {
     let (_, query) = full.query(None, &[3], &mut rng).unwrap();
     let bytes = query.encode(full.params());
     assert!(matches!(Query::decode(server.params(), &bytes), Err(Error::Length { .. })));
-    assert_eq!(server.read_key(&query).err().unwrap().code(), "no_parameters");
+    assert_eq!(server.second().read_key(&query.second).err().unwrap().code(), "no_parameters");
 
     let other = Literal { capacity: 512, ..*server.params().literal() };
     let partial = Client::new(Params::<ByInspiring>::new(other).unwrap(), *server.public()).unwrap();

@@ -4,8 +4,8 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
-use papir_schemes::shared::selection::{SelectionAnswer, SelectionQuery};
-use papir_schemes::simple::packed::encode::whiten;
+use papir_schemes::shared::selection::{SelectionAnswer, SelectionQuery, Selects};
+use papir_schemes::simple::packed::layout::whiten;
 use papir_schemes::simple::packed::{Client, Params, Server};
 use papir_testkit::noise::Moments;
 
@@ -83,9 +83,9 @@ fn an_update_is_the_setup_of_the_changed_records() {
 fn errors(params: &Params, server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) -> Vec<f64> {
     let ring = params.selection().rlwe().ring();
     let (secret, query) = client.query(None, &[index], rng).unwrap();
-    let key = server.read_key(&query).unwrap();
-    let packed = server.pack(server.select(&[&query]), &[&key]).unwrap().remove(0);
-    let answer = server.round(&packed);
+    let matrix = server.matrix();
+    let (key, selected) = (matrix.read_key(&query).unwrap(), matrix.select(&[&query], &[Vec::new()]));
+    let answer = matrix.round(&matrix.pack(selected, &[&key]).unwrap()[0]);
     let location = params.layout().locate(index);
     let mut bytes = vec![0; 2 * params.layout().rows];
     whiten(&server.public().seed, location.column, &mut bytes);

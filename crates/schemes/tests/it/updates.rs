@@ -11,8 +11,7 @@ use papir_core::{Change, NoProgress, Progress, RecordBuffer, Shape};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_schemes::double::Double;
-use papir_schemes::double::inspire0;
-use papir_schemes::double::packed::DigitShape;
+use papir_schemes::double::packed::{ByInspiring, DigitShape, Inspire0, Params};
 use papir_schemes::double::params::DoubleParams;
 use papir_schemes::simple::Simple;
 use papir_schemes::simple::packed as simpleypir;
@@ -154,9 +153,9 @@ fn double_prepares_changed_units_or_all() {
 fn inspire0_prepares_the_packs_of_changed_bytes() {
     let shape = Shape::of_bytes(1500, 3).unwrap();
     let seven = DigitShape { bits: 7, mask: 3, body: 2 };
-    let params = inspire0::Params::with_digits(shape, 200, seven, 1024).unwrap();
+    let params = Params::<ByInspiring>::with_digits(shape, 200, seven, 1024).unwrap();
     let records = records(shape);
-    type S = inspire0::Inspire0;
+    type S = Inspire0;
     // A byte's n words of three digits are three packs of 1024.
     let changes = |bytes| inverted(&records, &[0, 700, 701], bytes);
     check_stages::<S>(&params, &records, &changes(0..0), &[]);

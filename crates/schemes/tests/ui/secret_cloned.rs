@@ -4,12 +4,12 @@ use papir_core::erased::ErasedSecret;
 use papir_core::scheme::Scheme;
 use papir_schemes::double::Double;
 use papir_schemes::inspire::Inspire;
-use papir_schemes::double::inspire0::Inspire0;
+use papir_schemes::double::packed::Inspire0;
 use papir_schemes::inspire::two_levels::Inspire2;
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
 use papir_schemes::simple::packed::SimpleYpir;
-use papir_schemes::double::ypir::Ypir;
+use papir_schemes::double::packed::Ypir;
 
 fn clone<T: Clone>() {}
 

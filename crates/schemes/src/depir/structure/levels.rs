@@ -1,4 +1,4 @@
-//! Choice of small primes, and of those reduced to smaller ones.
+//! Choice of small primes and of further reductions.
 
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_ring::prime::is_prime;
@@ -113,40 +113,4 @@ fn covering(bits: f64) -> Vec<u32> {
 
 fn odd_primes() -> impl Iterator<Item = u32> {
     (3..).step_by(2).filter(|&number: &u32| is_prime(number.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TINY: Simplex = Simplex { variables: 4, degree: 18 };
-
-    #[test]
-    fn one_step_of_tiny_takes_the_papers_primes() {
-        let one = Levels::new(TINY, 1 << 27, Steps::One);
-        assert!((70..=76).contains(&one.direct.len()), "{} primes", one.direct.len());
-        assert_eq!((one.first, one.reduced.len()), (one.direct.len(), 0));
-        assert!(one.direct.last().is_some_and(|&last| (350..=383).contains(&last)));
-    }
-
-    #[test]
-    fn steps_share_primes() {
-        let one = Levels::new(TINY, 1 << 27, Steps::One);
-        let two = Levels::new(TINY, 1 << 27, Steps::Two);
-        let mixture = Levels::new(TINY, 1 << 27, Steps::Mixture(42));
-        assert_eq!(one.primes(), two.primes());
-        assert_eq!(one.primes(), mixture.primes());
-        assert!(two.direct.len() < 42 && mixture.direct.len() == 42);
-        assert!(two.lookups() > mixture.lookups() && mixture.lookups() > one.lookups());
-        assert!(two.entries(TINY, 4) < mixture.entries(TINY, 4));
-        // The paper's tables of tiny: 42 primes, one byte an entry, 10 GB.
-        assert!((9e9..11e9).contains(&mixture.entries(TINY, 4)), "{}", mixture.entries(TINY, 4));
-    }
-
-    #[test]
-    fn bounds_are_sums_of_terms() {
-        let simplex = Simplex { variables: 2, degree: 2 };
-        // 8·(1 + 2·10 + 3·100).
-        assert!((log2_value(simplex, 3.0, 10.0) - (8.0f64 * 321.0).log2()).abs() < 1e-9);
-    }
 }

@@ -1,9 +1,9 @@
-//! The data structure of Kedlaya and Umans (section 4.1): values of f modulo q from values modulo
-//! small primes.
+//! The data structure of Kedlaya and Umans (section 4.1).
 //!
-//! At the shortest lifts of a point's coordinates, f with its coefficients lifted to integers is an
-//! integer that is small relative to a product of small primes. Modulo each of these it is looked up,
-//! and then lifted back. A look-up modulo a small prime may be reduced to smaller primes once more.
+//! It computes values of f modulo q from values modulo small primes. At the shortest lifts of a
+//! point's coordinates, f with its coefficients lifted to integers is an integer that is small
+//! relative to a product of small primes. It is looked up modulo each of these, and then lifted
+//! back. A look-up modulo a small prime may be reduced to smaller primes once more.
 //!
 //! | the paper | function |
 //! |---|---|

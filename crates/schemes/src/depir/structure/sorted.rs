@@ -1,7 +1,7 @@
-//! Evaluation of f modulo a small prime at points sorted by their first coordinates.
+//! Evaluation at sorted points, modulo a small prime.
 //!
-//! The remaining polynomial is computed, or read from a table, once for all points that share these
-//! coordinates.
+//! Points are sorted by their first coordinates. The remaining polynomial is computed, or read from
+//! a table, once for all points that share these coordinates.
 
 use std::cmp::Ordering;
 
@@ -139,7 +139,7 @@ impl Walk<'_> {
         left: usize,
     ) {
         if left == 0 {
-            return match self.small.table.tabulated() > self.depth(simplex) {
+            return match self.small.table.tabulated > self.depth(simplex) {
                 true => self.look_up(simplex, prefix, points),
                 false => self.evaluate(simplex, coefficients, points),
             };
@@ -154,7 +154,7 @@ impl Walk<'_> {
                 continue;
             }
             let prefix = prefix * prime as usize + x as usize;
-            match self.small.table.tabulated().cmp(&self.depth(rest)) {
+            match self.small.table.tabulated.cmp(&self.depth(rest)) {
                 Ordering::Greater => {}
                 Ordering::Equal => {
                     self.small.table.read(prefix, &mut fixed);
@@ -193,7 +193,7 @@ impl Walk<'_> {
     fn look_up(&mut self, simplex: Simplex, prefix: usize, points: &Group<'_>) {
         let table = &self.small.table;
         let (prime, degree) = (self.small.modulus.value(), simplex.degree);
-        let (tabulated, others) = points.rows.split_at(table.tabulated() - self.depth(simplex));
+        let (tabulated, others) = points.rows.split_at(table.tabulated - self.depth(simplex));
         let mut row = vec![0; terms(others.len(), degree)];
         let mut point = vec![0; others.len()];
         for (place, &which) in points.order.iter().enumerate() {

@@ -52,7 +52,8 @@ impl Store for Memory {
 
 /// The table of one prime; empty if no variable is tabulated.
 pub struct Table {
-    tabulated: usize,
+    /// Number of tabulated variables.
+    pub(super) tabulated: usize,
     prime: u32,
     /// Entries of a prefix.
     row: usize,
@@ -74,12 +75,8 @@ impl Table {
     ) -> Result<Self> {
         let prime = modulus.value();
         if tabulated > simplex.variables {
-            let expected = format!("at most {}", simplex.variables);
-            return Err(Error::out_of_bounds(
-                "the number of tabulated variables",
-                tabulated as u64,
-                expected,
-            ));
+            let (found, expected) = (tabulated as u64, format!("at most {}", simplex.variables));
+            return Err(Error::out_of_bounds("the number of tabulated variables", found, expected));
         }
         let row = terms(simplex.variables - tabulated, simplex.degree);
         let mut table = Self { tabulated, prime, row, entries: None };
@@ -89,23 +86,20 @@ impl Table {
         let prefixes = u64::from(prime).checked_pow(tabulated as u32);
         let bytes = prefixes.and_then(|prefixes| prefixes.checked_mul((row * table.width()) as u64));
         let bytes = bytes.filter(|&bytes| bytes < 1 << 40).ok_or_else(|| {
-            Error::out_of_bounds(
-                "the prime of a table",
-                prime.into(),
-                "one whose table has less than 2^40 bytes",
-            )
+            let expected = "one whose table has less than 2^40 bytes";
+            Error::out_of_bounds("the prime of a table", prime.into(), expected)
         })?;
         let key = Key { prime, tabulated, bytes, fingerprint: fingerprint(simplex, coefficients) };
         table.entries = Some(match store.find(&key)? {
             Some(found) => found,
-            None => store.keep(&key, table.make(simplex, coefficients, bytes as usize))?,
+            None => {
+                let mut entries = AlignedBytes::zeroed(bytes as usize);
+                let powers = Powers::new(prime, simplex.degree);
+                table.fill(simplex, coefficients, tabulated, &powers, &mut entries.bytes_mut());
+                store.keep(&key, entries)?
+            }
         });
         Ok(table)
-    }
-
-    /// Number of tabulated variables.
-    pub fn tabulated(&self) -> usize {
-        self.tabulated
     }
 
     /// Bytes of an entry.
@@ -128,14 +122,6 @@ impl Table {
             let pairs = bytes.as_chunks::<2>().0;
             out.iter_mut().zip(pairs).for_each(|(out, &pair)| *out = u16::from_le_bytes(pair));
         }
-    }
-
-    fn make(&self, simplex: Simplex, coefficients: &[u16], bytes: usize) -> AlignedBytes {
-        let mut table = AlignedBytes::zeroed(bytes);
-        let powers = Powers::new(self.prime, simplex.degree);
-        let mut out = table.bytes_mut();
-        self.fill(simplex, coefficients, self.tabulated, &powers, &mut out);
-        table
     }
 
     /// Writes the rows of all prefixes of `left` variables.

@@ -1,6 +1,13 @@
 //! The client of a packed DoublePIR: `Query` and `Extract`.
+//!
+//! The public part is a seed, the answer that of the second level.
+//!
+//! ```text
+//! query    a word of first query bits for each column; the second level's query
+//! ```
 
-use papir_core::scheme::{self, Never, check_indices};
+use papir_core::codec::Reader;
+use papir_core::scheme::{self, Never, Parameters, Wire, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::lwe32::UnitVector;
 use papir_lattice::secret::SecretKey;
@@ -10,18 +17,41 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::literal::{PackedDouble, Variant};
 use super::params::Params;
-use super::wire::Query;
 use crate::double::client::{UnitDigits, join_unit};
-use crate::double::first::first_masks;
-use crate::double::layout::Place;
+use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
-use crate::shared::messages::PublicSeed;
-use crate::shared::selection::{SelectionAnswer, SelectionClient};
+use crate::shared::messages::{PublicSeed, pack, unpack_u32};
+use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionQuery};
+
+/// The encrypted unit vector of a column, rounded; that of a unit, with a packing key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// A word for each column of D.
+    pub first: Vec<u32>,
+    /// Query of the second level.
+    pub second: SelectionQuery,
+}
+
+impl<V: Variant> Wire<Params<V>> for Query {
+    fn encode(&self, params: &Params<V>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        pack(&self.first, params.literal.first_bits, &mut bytes);
+        self.second.write(&params.selection, &mut bytes);
+        bytes
+    }
+
+    fn decode(params: &Params<V>, bytes: &[u8]) -> Result<Self> {
+        let what = "a query of two levels";
+        Error::check_length(what, bytes.len(), params.query_bytes())?;
+        let mut reader = Reader::new(what, bytes);
+        let first = unpack_u32(&mut reader, what, params.literal.first_bits, params.layout.columns)?;
+        Ok(Self { first, second: SelectionQuery::read(&params.selection, &mut reader)? })
+    }
+}
 
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client<V: Variant> {
     params: Params<V>,
-    public: PublicSeed,
     selection: SelectionClient<V::Family>,
 }
 
@@ -55,8 +85,8 @@ impl Secret {
 
 impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
     fn new(params: Params<V>, public: PublicSeed) -> Result<Self> {
-        let selection = SelectionClient::new(params.selection(), public.seed)?;
-        Ok(Self { params, public, selection })
+        let selection = SelectionClient::new(&params.selection, public.seed)?;
+        Ok(Self { params, selection })
     }
 
     fn params(&self) -> &Params<V> {
@@ -69,43 +99,29 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
-        check_indices(V::NAME, &scheme::Parameters::shape(&self.params), indices, 1)?;
-        let place = self.params.layout().place(indices[0]);
-        let mut rng = SecretRng::new(rng);
-        let first = Box::new(FirstSecret { key: self.params.lwe().key(&mut rng), slot: place.slot });
-        let secret = Secret { key: SecretKey::generate(self.params.selection().rlwe(), &mut rng), first };
-        let query = self.encrypt(&place, &secret, &mut rng);
-        Ok((secret, query))
+        check_indices(V::NAME, &self.params.shape(), indices, 1)?;
+        let Params { layout, lwe, selection, literal, .. } = &self.params;
+        let (place, mut rng) = (layout.place(indices[0]), SecretRng::new(rng));
+        let first = Box::new(FirstSecret { key: lwe.key(&mut rng), slot: place.slot });
+        let secret = Secret { key: SecretKey::generate(selection.rlwe(), &mut rng), first };
+        let column =
+            UnitVector { selected: place.column, length: layout.columns, log2_delta: FIRST.log2_delta };
+        let masks = first_masks(self.selection.seed);
+        let first = lwe.encrypt(&masks, &secret.first.key, column, literal.first_bits, &mut rng);
+        let second = self.selection.query(selection, &secret.key, place.unit as u32, &mut rng);
+        Ok((secret, Query { first, second }))
     }
 
     fn extract(&self, secret: Secret, answer: SelectionAnswer) -> Result<Vec<Record>> {
-        let opened = answer.open(self.params.selection(), &secret.key);
-        let (unit, distance) = self.decode_unit(&secret.first.key, &opened.words);
-        let record = Zeroizing::new(self.params.layout().record(*unit, secret.first.slot).to_le_bytes());
-        if !opened.decodes || distance > self.params.first_bound() {
+        let Params { layout, selection, literal, first_bound, .. } = &self.params;
+        let opened = answer.open(selection, &secret.key);
+        let (mask, body) = (literal.digits.of_mask(), literal.digits.of_body());
+        let digits = UnitDigits { mask, body, rows: selection.counts.rows };
+        let uncentred = |&digit: &u32| mask.uncentred(digit);
+        let (unit, distance) = join_unit(digits, &secret.first.key, &opened.words, uncentred);
+        if !opened.decodes || distance > *first_bound {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![record[..scheme::Parameters::shape(&self.params).record_bytes()].to_vec()])
-    }
-}
-
-impl<V: Variant> Client<V> {
-    /// Both levels' unit vectors, and the packing key.
-    fn encrypt(&self, place: &Place, secret: &Secret, rng: &mut SecretRng) -> Query {
-        let Params { layout, lwe, .. } = &self.params;
-        let (selected, length) = (place.column, layout.columns);
-        let unit = UnitVector { selected, length, log2_delta: FIRST.log2_delta };
-        let masks = first_masks(self.public.seed);
-        let first = lwe.encrypt(&masks, &secret.first.key, unit, self.params.first_bits(), rng);
-        let second = self.selection.query(self.params.selection(), &secret.key, place.unit as u32, rng);
-        Query { first, second }
-    }
-
-    /// The unit that the second level's words encrypt, and the largest distance of its bytes from a
-    /// multiple of Δ.
-    fn decode_unit(&self, key: &[u32], words: &[u32]) -> (Zeroizing<u64>, u32) {
-        let (mask, body) = (self.params.digits().of_mask(), self.params.digits().of_body());
-        let digits = UnitDigits { mask, body, rows: self.params.selection().selection().rows };
-        join_unit(digits, key, words, |&digit| mask.uncentred(digit))
+        Ok(vec![layout.bundle.select(&unit, secret.first.slot)])
     }
 }

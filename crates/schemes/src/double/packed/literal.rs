@@ -1,4 +1,4 @@
-//! Variants and unchecked parameters, and the noise of both levels.
+//! Variants, noise, and the search for parameters.
 //!
 //! The first level is DoublePIR's (`crate::double::noise`): masks and bodies are rounded to their
 //! digits, and the bound holds for every database. The second level is a packed selection
@@ -8,16 +8,34 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use papir_core::Shape;
-use papir_lattice::lwe32::{LOG2_Q, N};
+use papir_core::scheme::Goal;
+use papir_core::{Result, Shape};
+use papir_lattice::lwe32::{LOG2_Q, N, matrix_bytes};
+use papir_lattice::noise::SAMPLER_LOG2;
+use papir_lattice::params::Literal as RlweLiteral;
 
-use crate::double::layout::Layout;
-use crate::double::noise::{FEW, FIRST, SAMPLER_LOG2, TAIL_LOG2};
+use crate::double::noise::{FEW, FIRST, TAIL_LOG2};
+use crate::double::params::{MAX_SIDE, layout_of, units_of};
+use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
-use crate::shared::selection::{Family, Selection, SelectionBits};
+use crate::shared::parameters::{READ_RATE, refused, scaled};
+use crate::shared::selection::{CdksFamily, Family, InspiringFamily, Selection, SelectionBits};
 
 /// Widest digit: a signed word of 16 bits.
 const MAX_DIGIT_BITS: u32 = 16;
+/// Digits that are compared. Narrow digits take fewer bits of a selector, wide ones fewer rows.
+const DIGITS: [DigitShape; 8] = [
+    DigitShape { bits: 3, mask: 7, body: 4 },
+    DigitShape { bits: 3, mask: 8, body: 3 },
+    DigitShape { bits: 4, mask: 5, body: 3 },
+    DigitShape { bits: 4, mask: 6, body: 3 },
+    DigitShape { bits: 5, mask: 4, body: 3 },
+    DigitShape { bits: 6, mask: 4, body: 2 },
+    DigitShape { bits: 7, mask: 3, body: 2 },
+    DigitShape { bits: 11, mask: 2, body: 1 },
+];
+/// Numbers of units that are compared for each doubling.
+const PER_OCTAVE: f64 = 2.0;
 
 /// Name and packing of a packed DoublePIR.
 pub trait Variant: Clone + Copy + Debug + Send + Sync + 'static {
@@ -27,6 +45,26 @@ pub trait Variant: Clone + Copy + Debug + Send + Sync + 'static {
     const ID: u16;
     /// Packing of the second level.
     type Family: Family;
+}
+
+/// CDKS packing: YPIR.
+#[derive(Clone, Copy, Debug)]
+pub enum ByCdks {}
+
+impl Variant for ByCdks {
+    const NAME: &'static str = "ypir";
+    const ID: u16 = 6;
+    type Family = CdksFamily;
+}
+
+/// InspiRING packing: InsPIRe₀.
+#[derive(Clone, Copy, Debug)]
+pub enum ByInspiring {}
+
+impl Variant for ByInspiring {
+    const NAME: &'static str = "inspire0";
+    const ID: u16 = 5;
+    type Family = InspiringFamily;
 }
 
 /// The scheme of a variant.
@@ -46,7 +84,7 @@ pub struct DigitShape {
 }
 
 impl DigitShape {
-    /// Whether the widths are valid and no word has more digits than bits.
+    /// Returns true if the widths are valid and no word has more digits than bits.
     pub(super) fn fits(&self) -> bool {
         let fits = |count: usize| (1..=LOG2_Q as usize).contains(&count.saturating_mul(self.bits as usize));
         (1..=MAX_DIGIT_BITS).contains(&self.bits) && fits(self.mask) && fits(self.body)
@@ -84,7 +122,7 @@ pub struct Literal {
 /// if the noise may be too large.
 pub(super) fn first_bound(layout: &Layout, digits: DigitShape, bits: u32) -> Option<u32> {
     let (mask, body) = (digits.of_mask().dropped_bits(), digits.of_body().dropped_bits());
-    FIRST.bound(FIRST.deviation(layout.columns, LOG2_Q - bits, mask), layout.unit_bytes, body)
+    FIRST.bound(FIRST.deviation(layout.columns, LOG2_Q - bits, mask), layout.bundle.unit_bytes, body)
 }
 
 /// Counts of the second level.
@@ -94,8 +132,8 @@ pub(super) fn selection(layout: &Layout, digits: DigitShape, capacity: usize) ->
         plain_bits: digits.bits,
         squares: layout.units as f64 * 4f64.powi(digits.bits as i32 - 1),
         capacity,
-        rows: layout.unit_bytes * N * digits.mask,
-        singles: layout.unit_bytes * digits.body,
+        rows: layout.bundle.unit_bytes * N * digits.mask,
+        singles: layout.bundle.unit_bytes * digits.body,
     }
 }
 
@@ -106,15 +144,69 @@ pub(super) fn failure_log2(layout: &Layout, selection: &Selection) -> f64 {
     (first + selection.failure()).log2()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The fewest bits for a layout, digits and a capacity; `None` if the noise is too large for any.
+pub(super) fn fewest_bits<V: Variant>(
+    shape: Shape,
+    units: u64,
+    digits: DigitShape,
+    capacity: usize,
+) -> Result<Option<Literal>> {
+    let layout = layout_of(&shape, units)?;
+    let first = (1..=LOG2_Q).find(|&bits| first_bound(&layout, digits, bits).is_some());
+    let bits =
+        first.and_then(|first| Some((first, selection(&layout, digits, capacity).choose::<V::Family>()?)));
+    Ok(bits.map(|(first_bits, bits)| Literal { shape, units, digits, capacity, first_bits, bits }))
+}
 
-    #[test]
-    fn invalid_digits_do_not_fit() {
-        let fits = |bits, mask, body| DigitShape { bits, mask, body }.fits();
-        assert!(fits(7, 3, 2) && fits(16, 2, 1) && fits(1, 32, 32) && fits(11, 2, 1));
-        assert!(!fits(0, 3, 2) && !fits(17, 1, 1) && !fits(7, 5, 2) && !fits(7, 0, 2) && !fits(7, 3, 0));
-        assert!(!fits(7, 3, usize::MAX));
+/// The best of all digits and capacities with these numbers of units.
+///
+/// # Errors
+/// [`papir_core::Error::OutOfBounds`] for a number of units that does not fit,
+/// [`papir_core::Error::Parameters`] if the noise is too large for all.
+pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], goal: Goal) -> Result<Literal> {
+    let capacities = V::Family::capacities(RlweLiteral::DEFAULT.degree);
+    let mut best: Option<(f64, Literal)> = None;
+    for &units in units {
+        for (&capacity, digits) in
+            capacities.iter().flat_map(|capacity| DIGITS.map(|digits| (capacity, digits)))
+        {
+            let Some(literal) = fewest_bits::<V>(shape, units, digits, capacity)? else { continue };
+            let cost = cost::<V>(&layout_of(&shape, units)?, &literal, goal);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, literal));
+            }
+        }
     }
+    let too_noisy = || refused(V::NAME)(format!("{shape:?}: the noise exceeds the decoding limit"));
+    best.map(|(_, literal)| literal).ok_or_else(too_noisy)
+}
+
+/// Numbers of units of a column that are worth comparing.
+///
+/// # Errors
+/// As [`units_of`]; [`papir_core::Error::OutOfBounds`] if there would be too many columns.
+pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
+    let all = units_of(shape)?.units();
+    let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
+    layout_of(shape, least)?;
+    let mut units = scaled(least, most, PER_OCTAVE);
+    units.push(most);
+    units.dedup();
+    Ok(units)
+}
+
+/// Seconds that a goal minimises: of a line at 10 Mbit/s and of one core. Parsing a byte of a
+/// message takes about half a nanosecond.
+fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
+    let (byte, work) = match goal {
+        Goal::MinCommunication => (8e-7, 0.0),
+        Goal::Balanced => (8e-7, 1.0),
+        Goal::MinTime => (5e-10, 1.0),
+    };
+    let selection = selection(layout, literal.digits, literal.capacity);
+    let first = layout.columns * literal.first_bits as usize;
+    let sent = (first + selection.message_bits::<V::Family>(&literal.bits)) as f64 / 8.0;
+    let database = matrix_bytes(layout.rows, layout.columns) as f64;
+    let second = selection.rough_seconds::<V::Family>(literal.bits.gadget);
+    byte * sent + work * (database / READ_RATE + second)
 }

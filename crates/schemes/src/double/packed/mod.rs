@@ -1,7 +1,9 @@
-//! DoublePIR with a packed second level: YPIR and InsPIRe₀, without a hint to download.
+//! DoublePIR with a packed second level: YPIR and InsPIRe₀.
 //!
-//! YPIR (Menon, Wu, USENIX Security 2024, ePrint 2024/270) packs by CDKS, InsPIRe₀ (Mahdavi, Patel,
-//! Seo, Yeo 2025, section 4) by InspiRING.
+//! Clients download no hint. YPIR (Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent
+//! Preprocessing*, USENIX Security 2024, ePrint 2024/270) packs by CDKS. InsPIRe₀ (Mahdavi, Patel,
+//! Seo, Yeo 2025, section 4) packs by InspiRING: Algorithm 1 for packs of d, and PartialInspiRING
+//! (Algorithm 2) for packs of γ ≤ d/2, with one key-switching matrix instead of two.
 //!
 //! The first level is DoublePIR's: an encrypted unit vector selects a column of the matrix D of
 //! bytes. The second level is over the packing ring: digits of the hint D·A₁ are a matrix of words
@@ -16,37 +18,40 @@
 //!
 //! | YPIR, figure 2; InsPIRe, section 4 | here |
 //! |---|---|
-//! | `DBSetup`: D·A₁, its digits | [`server::Server`]'s `prepare`; digits in `second` |
+//! | `DBSetup`: D·A₁, its digits | [`server::Server`]'s `prepare` |
 //! | `DBSetup`: H₂ and its packs | [`crate::shared::selection::server`] |
 //! | `Query` | [`client::Client`]'s `query` |
-//! | `Answer` | [`server::Server::first_level`], [`server::Server::second_level`], [`server::Server::pack`], [`server::Server::round`] |
+//! | `Answer` | [`server::Server`]'s `answer_many`; [`crate::shared::selection::PackedMatrix::answers`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
 //!
 //! Differences from the papers: those of DoublePIR here (centred words, D·A₁ and first answers
 //! rounded before they become digits, σ = 11); the search chooses the width of digits and all
 //! message bits for the fewest bytes or seconds; records of several bytes have digits for each byte
-//! under one query; an answer beyond the noise bound of either level is refused.
+//! under one query; an answer beyond the noise bound of either level is refused. The gadget of
+//! YPIR's packing keys drops low bits and may have a single digit, which reduces keys of 462 KB to
+//! less than half.
 
 pub mod client;
 pub mod literal;
 pub mod params;
-mod search;
-mod second;
 pub mod server;
 #[cfg(test)]
 mod tests;
-pub mod wire;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
 pub use crate::shared::messages::PublicSeed as Public;
 pub use crate::shared::selection::SelectionAnswer as Answer;
-pub use client::{Client, Secret};
-pub use literal::{DigitShape, Literal, PackedDouble, Variant};
+pub use client::{Client, Query, Secret};
+pub use literal::{ByCdks, ByInspiring, DigitShape, Literal, PackedDouble, Variant};
 pub use params::Params;
 pub use server::Server;
-pub use wire::Query;
+
+/// YPIR.
+pub type Ypir = PackedDouble<ByCdks>;
+/// InsPIRe₀.
+pub type Inspire0 = PackedDouble<ByInspiring>;
 
 impl<V: Variant> Scheme for PackedDouble<V> {
     const NAME: &'static str = V::NAME;

@@ -12,10 +12,10 @@ use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
-use super::literal::{DigitShape, Literal, Variant, failure_log2, first_bound, selection};
-use super::search;
-use crate::double::layout::{Layout, MAX_RECORD_BITS, units_of};
+use super::literal::{self, DigitShape, Literal, Variant, failure_log2, fewest_bits, first_bound, selection};
 use crate::double::noise::FIRST;
+use crate::double::params::{MAX_RECORD_BITS, layout_of, units_of};
+use crate::shared::byte_matrix::Layout;
 use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_shape, write_shape};
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
 use crate::shared::selection::params::BITS_BYTES;
@@ -27,11 +27,12 @@ const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 3 + 4 + 1 + BITS_BYTES;
 /// Parameters of [`super::PackedDouble`].
 #[derive(Clone, Debug)]
 pub struct Params<V: Variant> {
-    literal: Literal,
+    pub(super) literal: Literal,
     pub(super) layout: Layout,
     pub(super) lwe: LweParams,
-    first_bound: u32,
-    selection: SelectionParams<V::Family>,
+    /// Largest distance from a multiple of Δ = 2²⁴ that decoding accepts at the first level.
+    pub(super) first_bound: u32,
+    pub(super) selection: SelectionParams<V::Family>,
     variant: PhantomData<V>,
 }
 
@@ -43,7 +44,7 @@ impl<V: Variant> Params<V> {
     /// [`Error::Parameters`] if the values do not fit together or do not decode.
     pub fn new(literal: Literal) -> Result<Self> {
         let Literal { shape, units, digits, capacity, first_bits, bits } = literal;
-        let layout = Layout::new(&shape, units)?;
+        let layout = layout_of(&shape, units)?;
         check_digits::<V>(digits, capacity)?;
         if !(1..=LOG2_Q).contains(&first_bits) {
             let what = "the bits of a first query's word";
@@ -63,7 +64,7 @@ impl<V: Variant> Params<V> {
     /// # Errors
     /// As [`Params::new`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
-        Self::with_units(shape, units_of(&shape)?.0.div_ceil(columns.max(1)))
+        Self::with_units(shape, units_of(&shape)?.units().div_ceil(columns.max(1)))
     }
 
     /// The best parameters with `units` units in each column.
@@ -71,7 +72,7 @@ impl<V: Variant> Params<V> {
     /// # Errors
     /// As [`Params::new`].
     pub fn with_units(shape: Shape, units: u64) -> Result<Self> {
-        Self::new(search::best::<V>(shape, &[units], Goal::Balanced)?)
+        Self::new(literal::best::<V>(shape, &[units], Goal::Balanced)?)
     }
 
     /// The smallest messages for a layout, digits and a capacity.
@@ -80,7 +81,7 @@ impl<V: Variant> Params<V> {
     /// As [`Params::new`].
     pub fn with_digits(shape: Shape, units: u64, digits: DigitShape, capacity: usize) -> Result<Self> {
         check_digits::<V>(digits, capacity)?;
-        let literal = search::literal::<V>(shape, units, digits, capacity)?;
+        let literal = fewest_bits::<V>(shape, units, digits, capacity)?;
         let too_noisy = || refused(V::NAME)(format!("{digits:?} in packs of {capacity} do not decode"));
         Self::new(literal.ok_or_else(too_noisy)?)
     }
@@ -90,43 +91,10 @@ impl<V: Variant> Params<V> {
         &self.literal
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    pub(super) fn lwe(&self) -> &LweParams {
-        &self.lwe
-    }
-
-    /// Digits of the first level's words.
-    pub fn digits(&self) -> DigitShape {
-        self.literal.digits
-    }
-
-    /// Bits of a word of the first level's query.
-    pub fn first_bits(&self) -> u32 {
-        self.literal.first_bits
-    }
-
-    /// Largest distance from a multiple of Δ = 2²⁴ that decoding accepts at the first level.
-    pub fn first_bound(&self) -> u32 {
-        self.first_bound
-    }
-
-    /// The second level.
-    pub fn selection(&self) -> &SelectionParams<V::Family> {
-        &self.selection
-    }
-
     /// Bytes of a query's payload.
-    pub fn query_bytes(&self) -> usize {
-        packed_len(self.layout.columns, self.first_bits())
-            + self.selection.query_parts().iter().sum::<usize>()
-    }
-
-    /// Bytes of an answer's payload.
-    pub fn answer_bytes(&self) -> usize {
-        self.selection.answer_parts().iter().sum()
+    pub(super) fn query_bytes(&self) -> usize {
+        let first = packed_len(self.layout.columns, self.literal.first_bits);
+        first + self.selection.query_parts().iter().sum::<usize>()
     }
 
     fn sizes(&self) -> Sizes {
@@ -134,8 +102,8 @@ impl<V: Variant> Params<V> {
             public: sealed_public(ENCODED_BYTES, SEED_BYTES),
             query_keys: self.selection.query_parts()[1] as u64,
             query: sealed(self.query_bytes()),
-            answer: sealed(self.answer_bytes()),
-            database: matrix_bytes(self.layout.rows(), self.layout.columns),
+            answer: sealed(self.selection.answer_parts().iter().sum()),
+            database: matrix_bytes(self.layout.rows, self.layout.columns),
             material: (self.selection.matrix_bytes() + self.selection.packs_bytes()) as u64,
             ..Sizes::default()
         }
@@ -143,10 +111,9 @@ impl<V: Variant> Params<V> {
 
     /// Work of the verbs.
     fn work(&self) -> Work {
-        let Layout { columns, unit_bytes, .. } = self.layout;
-        let rows = self.layout.rows();
+        let Layout { rows, columns, .. } = self.layout;
         let (database, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
-        let selection = self.selection.selection();
+        let selection = &self.selection.counts;
         let hint = transformed_bytes(rows, columns) as f64;
         let words = (2 * columns + selection.singles * selection.columns) as f64;
         let setup = Counts::new().with(Operation::Encode8, database, 1);
@@ -157,7 +124,7 @@ impl<V: Variant> Params<V> {
             setup: self.selection.count_setup(setup.with(Operation::HintProduct8, hint, groups)),
             query: query.with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
             answer: self.selection.count_answer(first.with(Operation::Word, words, 1)),
-            extract: extract.with(Operation::DecryptRow, unit_bytes as f64, 1),
+            extract: extract.with(Operation::DecryptRow, self.layout.bundle.unit_bytes as f64, 1),
         }
     }
 
@@ -172,7 +139,7 @@ impl<V: Variant> Params<V> {
             ("log2 q of the first level", LOG2_Q.to_string()),
             ("sigma of the first level", SIGMA.to_string()),
             ("p of the first level", "256".to_owned()),
-            ("unit bytes", layout.unit_bytes.to_string()),
+            ("unit bytes", layout.bundle.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
             ("digits of a mask and of a body", format!("{} and {}", digits.mask, digits.body)),
@@ -185,7 +152,7 @@ impl<V: Variant> Params<V> {
 
     /// The lower of both levels' estimates.
     fn security(&self) -> Option<Security> {
-        let rows = [Some(self.lwe.security()), self.selection.security()].into_iter().flatten();
+        let rows = [Some(self.lwe.security()), self.selection.rlwe().security()].into_iter().flatten();
         rows.min_by(|a, b| a.matzov.total_cmp(&b.matzov)).map(security)
     }
 }
@@ -209,7 +176,7 @@ impl<V: Variant> Selects for Params<V> {
 
 impl<V: Variant> Parameters for Params<V> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        Self::new(search::best::<V>(shape, &search::units(&shape)?, goal)?)
+        Self::new(literal::best::<V>(shape, &literal::units(&shape)?, goal)?)
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -237,7 +204,7 @@ impl<V: Variant> Parameters for Params<V> {
             shape: self.literal.shape,
             sizes: self.sizes(),
             security: self.security(),
-            failure_log2: failure_log2(&self.layout, self.selection.selection()),
+            failure_log2: failure_log2(&self.layout, &self.selection.counts),
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: self.values(),
             work: self.work(),

@@ -6,25 +6,26 @@
 //! changed record costs as much as thousands, so changes should be batched.
 
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{self, Parameters, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Progress, Records, Result};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_lattice::selection::place;
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::client::Query;
 use super::literal::{PackedDouble, Variant};
 use super::params::Params;
-use super::second::{replace_column, split_answer, split_hint};
-use super::wire::Query;
-use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
-use crate::double::update::{change_bytes, hint_rows, touched_units};
-use crate::shared::matrices::load_matrix;
+use crate::double::levels::FirstLevel;
+use crate::shared::byte_matrix::load_matrix;
+use crate::shared::digits::Digits;
+use crate::shared::matrices::encode_columns;
 use crate::shared::messages::{PublicSeed, load_seed};
-use crate::shared::selection::server::Key;
-use crate::shared::selection::{PackedMatrix, Selected, SelectionAnswer, SelectionQuery};
+use crate::shared::parameters::estimate;
+use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionQuery};
 use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
@@ -63,56 +64,45 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
-        let count = queries.len() as u64;
-        progress.stage("first_level", count);
+        progress.stage("first_level", queries.len() as u64);
         let firsts = self.first_level(&queries);
-        progress.stage("read_keys", count);
-        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
-        progress.stage("second_level", count);
-        let selected = self.second_level(&queries, &firsts);
-        progress.stage("pack", count);
-        let packed = self.pack(selected, &keys.iter().collect::<Vec<_>>())?;
-        progress.stage("round", count);
-        Ok(packed.iter().map(|packed| self.round(packed)).collect())
+        let seconds: Vec<&SelectionQuery> = queries.iter().map(|query| &query.second).collect();
+        let online = || firsts.par_iter().map(|first| split_answer(&self.params, first)).collect();
+        self.second.answers(&seconds, "second_level", online, progress)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        let layout = self.params.layout();
-        check_changes(&self.params.shape(), changes)?;
-        let description = self.params.describe();
-        let setup = description.work.setup;
-        let rows = touched_units(layout, changes) * layout.unit_bytes;
-        if rows == 0 {
-            return Ok(UpdateEstimate { update: Counts::new(), setup });
-        }
-        let bytes = transformed_bytes(rows, layout.columns) as f64;
-        let stored = (description.sizes.database + description.sizes.material) as f64;
-        let hint = Counts::new().with(Operation::HintProduct8, bytes, rows);
-        let update = self.params.selection().count_setup(hint).with(Operation::Copy, stored, 1);
-        Ok(UpdateEstimate { update, setup })
+        let Params { layout, selection, .. } = &self.params;
+        estimate(&self.params, changes, |sizes| {
+            let rows = layout.changed_units(changes) * layout.bundle.unit_bytes;
+            let bytes = transformed_bytes(rows, layout.columns) as f64;
+            let hint = Counts::new().with(Operation::HintProduct8, bytes, rows);
+            let stored = (sizes.database + sizes.material) as f64;
+            selection.count_setup(hint).with(Operation::Copy, stored, 1)
+        })
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let (params, layout) = (&self.params, self.params.layout());
-        check_changes(&params.shape(), changes)?;
-        let (database, units) = change_bytes(layout, &self.first.database, changes)?;
-        if units.is_empty() {
+        let Params { layout, lwe, .. } = &self.params;
+        let Some((first, units)) = self.first.change(layout, changes)? else {
             return Ok(self.clone());
-        }
+        };
         progress.stage("update", units.len() as u64);
-        let hint = hint_rows(params.lwe(), layout, &database, &self.first.masks, &units);
+        let hint = first.hint_rows(lwe, layout, &units);
         let mut tiles = AlignedBytes::copy_of(self.second.tiles().bytes());
-        for (&unit, words) in units.iter().zip(hint.chunks_exact(layout.unit_bytes * N)) {
-            replace_column(params, tiles.slice_mut(), unit, words);
+        let words = tiles.slice_mut();
+        for (&unit, hint) in units.iter().zip(hint.chunks_exact(layout.bundle.unit_bytes * N)) {
+            for (row, digit) in column(&self.params, hint).into_iter().enumerate() {
+                words[place(layout.units, row, unit)] = digit;
+            }
             progress.advance(1);
         }
-        let second = self.second.replace(params.selection(), &self.public.seed, tiles, progress)?;
-        Ok(Self::assemble(params.clone(), self.public, database, second))
+        let second = self.second.replace(&self.public.seed, tiles, progress)?;
+        Ok(Self { params: self.params.clone(), public: self.public, first, second })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let (layout, shape) = (self.params.layout(), self.params.shape());
-        first::read_packed(layout, shape, &self.first.database, (first, count), out)
+        self.params.layout.read_packed(&self.first.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -122,11 +112,10 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
     }
 
     fn load(params: Params<V>, source: &dyn SectionSource) -> Result<Self> {
-        let public = PublicSeed { seed: load_seed(source, SEED)? };
-        let (rows, columns) = (params.layout().rows(), params.layout().columns);
-        let database = load_matrix(source, DATABASE, rows, columns)?;
-        let second = PackedMatrix::load(params.selection(), &public.seed, source)?;
-        Ok(Self::assemble(params, public, database, second))
+        let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
+        let first = FirstLevel::new(seed, load_matrix(source, DATABASE, layout.rows, layout.columns)?);
+        let second = PackedMatrix::load(&params.selection, &seed, source)?;
+        Ok(Self { params, public: PublicSeed { seed }, first, second })
     }
 }
 
@@ -142,56 +131,60 @@ impl<V: Variant> Server<V> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(V::NAME, params.shape(), records)?;
-        let database = first::encode(params.layout(), records, progress)?;
-        let first = FirstLevel { database, masks: first_masks(seed) };
-        let tiles = split_hint(&params, first.hint(params.lwe(), progress).slice_mut(), progress);
-        let second = PackedMatrix::prepare(params.selection(), &seed, tiles, progress)?;
+        let first = FirstLevel::new(seed, params.layout.encode(records, progress)?);
+        let tiles = split_hint(&params, first.hint(&params.lwe, progress).slice_mut(), progress)?;
+        let second = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
         Ok(Self { params, public: PublicSeed { seed }, first, second })
-    }
-
-    fn assemble(
-        params: Params<V>,
-        public: PublicSeed,
-        database: ByteMatrix,
-        second: PackedMatrix<V::Family>,
-    ) -> Self {
-        Self { params, public, first: FirstLevel { database, masks: first_masks(public.seed) }, second }
     }
 
     /// The first level: D times each query modulo 2³², in one pass over the database. The word of
     /// byte b of unit u of a column is at B·u + b.
-    pub fn first_level(&self, queries: &[&Query]) -> Vec<Vec<u32>> {
+    pub(super) fn first_level(&self, queries: &[&Query]) -> Vec<Vec<u32>> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.first.as_slice()).collect();
-        self.first.answers(&values, self.params.first_bits())
+        self.first.answers(&values, self.params.literal.first_bits)
     }
 
-    /// The second level: LWE encryptions of the digits of one unit's rows of the hint, in one pass
-    /// over all digits, and RLWE encryptions of the digits of the first answers.
-    pub fn second_level(&self, queries: &[&Query], firsts: &[Vec<u32>]) -> Vec<Selected> {
-        let seconds: Vec<&SelectionQuery> = queries.iter().map(|query| &query.second).collect();
-        let singles: Vec<Vec<i16>> =
-            firsts.par_iter().map(|first| split_answer(&self.params, first)).collect();
-        self.second.select(self.params.selection(), &seconds, &singles)
+    /// The second level: the digits of the hint, a row for each digit of each word of a unit's rows,
+    /// and of the first answers, which are not packed.
+    pub fn second(&self) -> &PackedMatrix<V::Family> {
+        &self.second
     }
+}
 
-    /// The packing key of a query, lifted to q.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] for a query of other parameters.
-    pub fn read_key(&self, query: &Query) -> Result<Key<V::Family>> {
-        self.second.read_key(self.params.selection(), &query.second)
-    }
+/// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
+/// each of n words, the digits from the lowest on.
+fn split_hint<V: Variant>(params: &Params<V>, hint: &[u32], progress: &dyn Progress) -> Result<AlignedBytes> {
+    let (units, words) = (params.layout.units, params.layout.bundle.unit_bytes * N);
+    progress.stage("digits", units as u64);
+    encode_columns((params.selection.matrix_rows(), units), progress, |unit| {
+        Ok(column(params, &hint[unit * words..][..words]))
+    })
+}
 
-    /// Packs the LWE encryptions of each query, in one pass over the packs' words.
-    ///
-    /// # Errors
-    /// As [`Server::read_key`].
-    pub fn pack(&self, selected: Vec<Selected>, keys: &[&Key<V::Family>]) -> Result<Vec<Selected>> {
-        self.second.pack(selected, keys)
-    }
+/// One column: of the B·n words of a unit, padding rows included.
+fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
+    let mut column = Vec::with_capacity(params.selection.matrix_rows());
+    column.extend(words.iter().flat_map(|&word| split(params.literal.digits.of_mask(), word)));
+    column.resize(params.selection.matrix_rows(), 0);
+    column
+}
 
-    /// Switches packed encryptions to the bits of an answer.
-    pub fn round(&self, packed: &Selected) -> SelectionAnswer {
-        self.second.round(self.params.selection(), packed)
+/// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each
+/// digit, with a word for each unit.
+pub(super) fn split_answer<V: Variant>(params: &Params<V>, answer: &[u32]) -> Vec<i16> {
+    let (units, bytes) = (params.layout.units, params.layout.bundle.unit_bytes);
+    let digits = params.literal.digits.of_body();
+    let mut rows = vec![0; params.selection.counts.singles * units];
+    for (place, &word) in answer.iter().enumerate() {
+        let (unit, byte) = (place / bytes, place % bytes);
+        for (k, digit) in split(digits, word).enumerate() {
+            rows[(byte * digits.count + k) * units + unit] = digit;
+        }
     }
+    rows
+}
+
+/// Centred digits of the leading bits of a word.
+fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
+    digits.split_centred(digits.leading(word))
 }

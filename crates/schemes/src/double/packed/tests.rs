@@ -1,5 +1,4 @@
-//! Noise of both levels for each packing, what the second level encrypts, updates: seen from the
-//! inside.
+//! Noise, secrets and updates of a packed DoublePIR, from inside.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -17,29 +16,12 @@ use papir_ring::prg::Seed;
 use papir_testkit::noise::Moments;
 use rand_core::{Rng, SeedableRng};
 
-use super::second::split;
-use super::{Client, DigitShape, Params, Query, Secret, Server, Variant};
-use crate::double::first::first_masks;
+use super::server::split_answer;
+use super::{ByCdks, ByInspiring, Client, DigitShape, Params, Query, Secret, Server, Variant};
+use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
-use crate::shared::selection::{CdksFamily, Family, InspiringFamily};
-
-#[derive(Clone, Copy, Debug)]
-enum ByInspiring {}
-
-impl Variant for ByInspiring {
-    const NAME: &'static str = "packed by InspiRING";
-    const ID: u16 = 1001;
-    type Family = InspiringFamily;
-}
-
-#[derive(Clone, Copy, Debug)]
-enum ByCdks {}
-
-impl Variant for ByCdks {
-    const NAME: &'static str = "packed by CDKS";
-    const ID: u16 = 1002;
-    type Family = CdksFamily;
-}
+use crate::shared::digits::Digits;
+use crate::shared::selection::{CdksFamily, Family, Selected, SelectionParams};
 
 const SEVEN: DigitShape = DigitShape { bits: 7, mask: 3, body: 2 };
 
@@ -48,6 +30,18 @@ fn setup<V: Variant>(records: &RecordBuffer, params: Params<V>) -> (Server<V>, C
     let server = Server::setup(params, records, &mut rng, &NoProgress).unwrap();
     let client = Client::new(server.params.clone(), server.public).unwrap();
     (server, client, rng)
+}
+
+/// The packed answer of one query, not rounded.
+fn packed<V: Variant>(server: &Server<V>, query: &Query) -> Selected {
+    let singles = [split_answer(&server.params, &server.first_level(&[query])[0])];
+    let selected = server.second.select(&[&query.second], &singles);
+    let key = server.second.read_key(&query.second).unwrap();
+    server.second.pack(selected, &[&key]).unwrap().remove(0)
+}
+
+fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
+    digits.split_centred(digits.leading(word))
 }
 
 /// Bytes that are 0 or 255, the largest ones when centred.
@@ -60,7 +54,7 @@ fn extreme_records(shape: Shape) -> RecordBuffer {
 
 /// Differences of phases modulo q from digits times Δ, centred.
 fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
-    let (q, scale) = (params.selection().rlwe().ring().modulus() as i128, params.selection().scale() as i128);
+    let (q, scale) = (params.selection.rlwe().ring().modulus() as i128, params.selection.scale() as i128);
     let error = |(&phase, &digit): (&u64, &i16)| {
         let error = (i128::from(phase) - i128::from(digit) * scale).rem_euclid(q);
         (if error > q / 2 { error - q } else { error }) as f64
@@ -70,19 +64,18 @@ fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec
 
 /// The errors of packed digits, not rounded.
 fn packed_errors<V: Variant>(server: &Server<V>, secret: &Secret, query: &Query, index: u64) -> Vec<f64> {
-    let (params, ring) = (&server.params, server.params.selection().rlwe().ring());
-    let selected = server.second_level(&[query], &server.first_level(&[query]));
-    let packed = server.pack(selected, &[&server.read_key(query).unwrap()]).unwrap().remove(0);
+    let (params, ring) = (&server.params, server.params.selection.rlwe().ring());
+    let packed = packed(server, query);
     let phase = |pack: usize| {
         let a = server.second.mask(pack).clone();
         let phase = Rlwe { a, b: packed.bodies.poly(ring, pack) }.phase(ring, secret.key());
-        ring.to_words(&phase)[..params.literal().capacity].to_vec()
+        ring.to_words(&phase)[..params.literal.capacity].to_vec()
     };
     let phases: Vec<u64> = (0..packed.bodies.packs()).flat_map(phase).collect();
     let (unit, units) = (params.layout.place(index).unit as usize, params.layout.units);
     let tiles = server.second.tiles();
     let digits: Vec<i16> =
-        (0..params.selection().selection().rows).map(|row| tiles[place(units, row, unit)]).collect();
+        (0..params.selection.counts.rows).map(|row| tiles[place(units, row, unit)]).collect();
     errors(params, &phases, &digits)
 }
 
@@ -96,7 +89,7 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
         let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
         all.extend(packed_errors(&server, &secret, &query, index));
     }
-    let noise = server.params.selection().noise();
+    let noise = server.params.selection.noise();
     // Uniform digits have a third of the largest one's square, and a little.
     let uniform = noise.selection * (1.0 + 2.0 / 4f64.powi(digits.bits as i32)) / 3.0;
     let moments = Moments::of(all);
@@ -137,14 +130,13 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let (server, client, mut rng) = setup(&records, params);
     let (secret, query) = client.query(None, &[1234], &mut rng).unwrap();
     let firsts = server.first_level(&[&query]);
-    let selected = server.second_level(&[&query], &firsts);
-    assert_eq!((selected[0].single_masks.len(), selected[0].single_bodies.len()), (6, 6));
-    let packed = server.pack(selected, &[&server.read_key(&query).unwrap()]).unwrap().remove(0);
-    let answer = server.round(&packed);
-    let opened = answer.open(server.params.selection(), secret.key());
+    let packed = packed(&server, &query);
+    assert_eq!((packed.single_masks.len(), packed.single_bodies.len()), (6, 6));
+    let answer = server.second.round(&packed);
+    let opened = answer.open(&server.params.selection, secret.key());
     assert!(opened.decodes);
     let row = server.params.layout.place(1234).unit as usize * 3;
-    let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
+    let mut hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let modulo = |digit: i16| digit.rem_euclid(128) as u32;
     let masks = hint[row * N..(row + 3) * N].iter().flat_map(|&word| split(SEVEN.of_mask(), word));
@@ -159,13 +151,13 @@ fn noise_of_the_first_level_is_within_its_bound() {
     let records = extreme_records(Shape::of_bytes(512 * 4096, 1).unwrap());
     let params = Params::<ByInspiring>::with_digits(records.shape(), 512, SEVEN, 1024).unwrap();
     let (server, client, mut rng) = setup(&records, params);
-    let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
+    let mut hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let mask = SEVEN.of_mask();
     let modulo = |digit: i16| mask.uncentred(digit.rem_euclid(128) as u32);
     let digits = |word: u32| split(mask, word).map(modulo).collect::<Vec<_>>();
     let rounded = |word: &u32| mask.join_leading(digits(*word).into_iter());
-    let (mut errors, bits) = (Vec::new(), server.params.first_bits());
+    let (mut errors, bits) = (Vec::new(), server.params.literal.first_bits);
     for i in 0..8 {
         let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();
         let column = server.params.layout.place(i * 250_007).column as usize;
@@ -183,13 +175,13 @@ fn noise_of_the_first_level_is_within_its_bound() {
     let moments = Moments::of(errors);
     println!("first level: bound 2^{:.2}, measured 2^{:.2}", bound.log2(), moments.deviation().log2());
     moments.assert_within(bound * bound, 0.0, 4.0);
-    assert!(moments.log2_max < f64::from(server.params.first_bound()).log2());
+    assert!(moments.log2_max < f64::from(server.params.first_bound).log2());
 }
 
 /// The stream of the second selector's masks.
 const SELECTOR: &str = "selection/selector";
 
-/// What is left of a query when masks and unit vectors are taken off.
+/// Errors of a query: its words less masks and unit vectors.
 #[test]
 fn a_query_is_two_encrypted_unit_vectors() {
     let records = RecordBuffer::zeroed(Shape::of_bytes(4000 * 3000, 1).unwrap());
@@ -199,7 +191,7 @@ fn a_query_is_two_encrypted_unit_vectors() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let (secret, query) = client.query(None, &[777 * 3000 + 2222], &mut rng).unwrap();
 
-    let dropped = 32 - params.first_bits();
+    let dropped = 32 - params.literal.first_bits;
     let (masks, mut row) = (first_masks(seed), vec![0; N]);
     let first = query.first.iter().enumerate().map(|(i, &word)| {
         masks.row(i, &mut row);
@@ -208,8 +200,8 @@ fn a_query_is_two_encrypted_unit_vectors() {
     });
     Moments::of(first).assert_within(SIGMA * SIGMA + (4f64.powi(dropped as i32) + 2.0) / 12.0, 0.12, 1.12);
 
-    let (selection, rlwe) = (params.selection(), params.selection().rlwe());
-    let (ring, d) = (rlwe.ring(), params.selection().degree());
+    let (selection, rlwe) = (&params.selection, params.selection.rlwe());
+    let (ring, d) = (rlwe.ring(), rlwe.ring().degree());
     let switch = PowerSwitch::new(ring.modulus(), selection.bits().query);
     let lifted: Vec<u64> = query.second.selector.iter().map(|&entry| switch.up(entry)).collect();
     let mut phases = Vec::new();
@@ -228,8 +220,8 @@ fn a_query_is_two_encrypted_unit_vectors() {
 
 /// Masks under the second level's secret: of the selector's blocks and of all key-switching keys.
 fn all_masks<V: Variant>(params: &Params<V>, seed: &Seed) -> Vec<Vec<u32>> {
-    let selection = params.selection();
-    let blocks = selection.selection().columns.div_ceil(selection.degree());
+    let selection = &params.selection;
+    let blocks = selection.counts.columns.div_ceil(selection.rlwe().ring().degree());
     let selector = (0..blocks).map(|i| block_mask(selection.rlwe(), seed, SELECTOR, i));
     let packing = selection.packing(seed).unwrap();
     let keys = packing.setup().switches().iter().flat_map(|switch| switch.masks.clone());
@@ -302,14 +294,14 @@ fn an_update_is_the_setup_of_the_changed_records() {
     }
 }
 
-/// What a family says beforehand is what its packings have.
-fn assert_family_is_right<F: Family>(params: &crate::shared::selection::SelectionParams<F>) {
-    let (selection, gadget) = (params.selection(), params.bits().gadget);
+/// Compares a family's predictions with a packing.
+fn assert_family_is_right<F: Family>(params: &SelectionParams<F>) {
+    let (selection, gadget) = (params.counts, params.bits().gadget);
     let packing = params.packing(&Seed([1; 32])).unwrap();
     assert_eq!(packing.shape().elements(), selection.key_elements::<F>(gadget));
     assert_eq!(packing.capacity(), selection.capacity);
     assert_eq!(packing.words(selection.packs()) * 4, selection.pack_words_bytes::<F>(gadget));
-    assert_eq!(packing.last_elements() > 0, F::has_last(params.degree(), selection.capacity));
+    assert_eq!(packing.last_elements() > 0, F::has_last(params.rlwe().ring().degree(), selection.capacity));
 }
 
 #[test]
@@ -317,8 +309,16 @@ fn families_say_what_their_packings_have() {
     let shape = Shape::of_bytes(1 << 20, 1).unwrap();
     for capacity in [2048, 1024, 512, 64] {
         let params = Params::<ByInspiring>::with_digits(shape, 1024, SEVEN, capacity).unwrap();
-        assert_family_is_right(params.selection());
+        assert_family_is_right(&params.selection);
     }
-    assert_family_is_right(Params::<ByCdks>::with_digits(shape, 1024, SEVEN, 2048).unwrap().selection());
+    assert_family_is_right(&Params::<ByCdks>::with_digits(shape, 1024, SEVEN, 2048).unwrap().selection);
     assert_eq!(CdksFamily::capacities(2048), [2048]);
+}
+
+#[test]
+fn invalid_digits_do_not_fit() {
+    let fits = |bits, mask, body| DigitShape { bits, mask, body }.fits();
+    assert!(fits(7, 3, 2) && fits(16, 2, 1) && fits(1, 32, 32) && fits(11, 2, 1));
+    assert!(!fits(0, 3, 2) && !fits(17, 1, 1) && !fits(7, 5, 2) && !fits(7, 0, 2) && !fits(7, 3, 0));
+    assert!(!fits(7, 3, usize::MAX));
 }

@@ -1,6 +1,15 @@
-//! The client of a packed selection.
+//! Messages of a packed selection, and their client.
+//!
+//! The parameters set the bits of a word; each part starts on a whole byte.
+//!
+//! ```text
+//! query    an entry of query bits for each column; ring elements of the key, d coefficients of key bits
+//! answer   masks of d coefficients of a bits: packs, then singles; bodies of b bits: rows, then singles
+//! ```
 
-use papir_core::Result;
+use papir_core::codec::Reader;
+use papir_core::scheme::Wire;
+use papir_core::{Error, Result};
 use papir_lattice::mod_switch::round_elements;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::secret::SecretKey;
@@ -8,13 +17,94 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::bits::RING;
 use super::family::Family;
 use super::params::SelectionParams;
-use super::wire::{SelectionAnswer, SelectionQuery};
+use crate::shared::messages::{pack, unpack};
+
+/// An encrypted unit vector and a packing key, rounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectionQuery {
+    /// An entry for each column.
+    pub selector: Vec<u64>,
+    /// Ring elements of d coefficients.
+    pub keys: Vec<u64>,
+}
+
+/// Packed words and single ones, rounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectionAnswer {
+    /// d coefficients for each pack, then for each single row.
+    pub masks: Vec<u64>,
+    /// A coefficient for each row, then for each single row.
+    pub bodies: Vec<u64>,
+}
+
+impl SelectionQuery {
+    /// Appends both parts.
+    pub fn write<F: Family>(&self, params: &SelectionParams<F>, bytes: &mut Vec<u8>) {
+        pack(&self.selector, params.bits.query, bytes);
+        pack(&self.keys, params.bits.key, bytes);
+    }
+
+    /// Reads what [`SelectionQuery::write`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Malformed`].
+    pub fn read<F: Family>(params: &SelectionParams<F>, reader: &mut Reader<'_>) -> Result<Self> {
+        let selector = unpack(reader, "a selector", params.bits.query, params.counts.columns)?;
+        let keys = unpack(reader, "a packing key", params.bits.key, params.key_words())?;
+        Ok(Self { selector, keys })
+    }
+}
+
+/// Parameters of a scheme that packs a selection.
+pub trait Selects {
+    /// Family of its packing.
+    type Family: Family;
+
+    /// Parameters of the selection.
+    fn selection(&self) -> &SelectionParams<Self::Family>;
+}
+
+impl<P: Selects> Wire<P> for SelectionQuery {
+    fn encode(&self, params: &P) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write(params.selection(), &mut bytes);
+        bytes
+    }
+
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
+        let what = "a query of a selection";
+        Error::check_length(what, bytes.len(), params.selection().query_parts().iter().sum())?;
+        Self::read(params.selection(), &mut Reader::new(what, bytes))
+    }
+}
+
+impl<P: Selects> Wire<P> for SelectionAnswer {
+    fn encode(&self, params: &P) -> Vec<u8> {
+        let (mut bytes, bits) = (Vec::new(), params.selection().bits.answer);
+        pack(&self.masks, bits.a, &mut bytes);
+        pack(&self.bodies, bits.b, &mut bytes);
+        bytes
+    }
+
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
+        let (what, SelectionParams { counts, bits, .. }) = ("an answer of a selection", params.selection());
+        Error::check_length(what, bytes.len(), params.selection().answer_parts().iter().sum())?;
+        let mut reader = Reader::new(what, bytes);
+        let masks = counts.masks() * RING.degree;
+        let masks = unpack(&mut reader, "masks of an answer", bits.answer.a, masks)?;
+        Ok(Self {
+            masks,
+            bodies: unpack(&mut reader, "bodies of an answer", bits.answer.b, counts.bodies())?,
+        })
+    }
+}
 
 /// The public seed and the masks of the packing keys.
 pub struct SelectionClient<F: Family> {
-    seed: Seed,
+    pub(crate) seed: Seed,
     packing: F::Packing,
 }
 
@@ -37,7 +127,7 @@ impl<F: Family> SelectionClient<F> {
     ) -> SelectionQuery {
         let selector = params.selector().encrypt(&self.seed, secret, selected, rng);
         let keys = self.packing.generate_key(secret, rng).into_elements();
-        let keys = round_elements(params.rlwe().ring(), params.bits().key, keys);
+        let keys = round_elements(params.rlwe.ring(), params.bits.key, keys);
         SelectionQuery { selector, keys }
     }
 }
@@ -46,37 +136,37 @@ impl<F: Family> SelectionClient<F> {
 pub struct Opened {
     /// Words of all rows, then of the single ones, modulo 2^D.
     pub words: Zeroizing<Vec<u32>>,
-    /// Whether every coefficient is within the bound on the noise.
+    /// True if every coefficient is within the bound on the noise.
     pub decodes: bool,
 }
 
 impl SelectionAnswer {
     /// Decrypts all words, in the same time whether the answer decodes or not.
     pub fn open<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Opened {
-        let bits = params.bits().answer;
+        let bits = params.bits.answer;
         let mut worst = 0;
         let phases = self.phases(params, secret);
         let decode = |&phase: &u64| {
-            let (word, distance) = bits.nearest(phase, params.selection().plain_bits);
+            let (word, distance) = bits.nearest(phase, params.counts.plain_bits);
             worst = worst.max(distance);
             word as u32
         };
         let words = Zeroizing::new(phases.iter().map(decode).collect());
-        Opened { words, decodes: worst <= params.bound() }
+        Opened { words, decodes: worst <= params.bound }
     }
 
     /// Phases of all rows, then of the single ones, in units of q/2^a.
     pub fn phases<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Zeroizing<Vec<u64>> {
-        let (ring, bits) = (params.rlwe().ring(), params.bits().answer);
-        let selection = params.selection();
-        let (packs, singles) = self.masks.split_at(selection.packs() * params.degree());
+        let (ring, bits) = (params.rlwe.ring(), params.bits.answer);
+        let selection = params.counts;
+        let (packs, singles) = self.masks.split_at(selection.packs() * RING.degree);
         let (rows, single_bodies) = self.bodies.split_at(selection.rows);
         let mut phases = Zeroizing::new(Vec::with_capacity(self.bodies.len()));
-        for (mask, body) in packs.chunks_exact(params.degree()).zip(rows.chunks(selection.capacity)) {
+        for (mask, body) in packs.chunks_exact(RING.degree).zip(rows.chunks(selection.capacity)) {
             phases.extend_from_slice(&bits.phases(ring, secret, mask, body));
         }
         let single = |(mask, &body)| bits.first_phase(secret, mask, body);
-        phases.extend(singles.chunks_exact(params.degree()).zip(single_bodies).map(single));
+        phases.extend(singles.chunks_exact(RING.degree).zip(single_bodies).map(single));
         phases
     }
 }

@@ -1,16 +1,24 @@
-//! Families of packings, and the cost of their instances.
+//! Families of packings: CDKS and InspiRING.
 
 use std::fmt::Debug;
 
 use papir_core::cost::{Counts, Operation};
-use papir_lattice::gadget::GadgetParams;
-use papir_lattice::packing::RingPacking;
+use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
+use papir_lattice::packing::inspiring::{Inspiring, OnlineKey, PartialInspiring, matrix::unit_words};
+use papir_lattice::packing::{Bodies, LweMasks, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use papir_lattice::params::RlweParams;
+use papir_ring::prg::Seed;
+use papir_ring::{Coefficients, Poly, Values};
+
+use crate::shared::parameters::READ_RATE;
 
 /// A family of packings. Its functions predict the properties of an instance.
 pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// The packing.
     type Packing: RingPacking + Clone + 'static;
+
     /// Capacities worth comparing at this degree.
     fn capacities(degree: usize) -> Vec<usize>;
 
@@ -20,12 +28,12 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// Words of a pack, as [`RingPacking::words`] counts them, for a capacity of whole row groups.
     fn pack_words(degree: usize, capacity: usize, levels: usize) -> usize;
 
-    /// Whether a pack has last digits in addition to its words.
+    /// Returns true if a pack has last digits in addition to its words.
     fn has_last(_degree: usize, _capacity: usize) -> bool {
         false
     }
 
-    /// Whether packs under this gadget can be prepared.
+    /// Returns true if packs under this gadget can be prepared.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool;
 
     /// Rough seconds of one core for packing one pack online, to compare candidates.
@@ -59,27 +67,145 @@ impl Family for CdksFamily {
     }
 
     fn pack_seconds(_: usize, capacity: usize, levels: usize) -> f64 {
-        NODE_PRODUCTS.of(capacity, levels) * 2.2e-5
+        node_products(capacity, levels) * 2.2e-5
     }
 
     fn count_packs(counts: Counts, packs: usize, _: usize, capacity: usize, levels: usize) -> Counts {
-        let products = packs as f64 * NODE_PRODUCTS.of(capacity, levels);
+        let products = packs as f64 * node_products(capacity, levels);
         counts.with(Operation::ExternalProduct, products, packs)
     }
 }
 
-/// Work of a node of the packing tree in external products, measured at d = 2048 with AVX-512:
-/// fixed, and for each digit.
-struct NodeProducts {
-    node: f64,
-    digit: f64,
+/// Work of a pack in external products, measured at d = 2048 with AVX-512: each node of the packing
+/// tree takes a fixed part, and a part for each digit.
+fn node_products(capacity: usize, levels: usize) -> f64 {
+    (capacity - 1) as f64 * (0.065 + 0.075 * levels as f64)
 }
 
-const NODE_PRODUCTS: NodeProducts = NodeProducts { node: 0.065, digit: 0.075 };
+/// log₂ of the bound on expected sums of absolute entries in a row of a packing matrix. The packing
+/// refuses 2³⁶; the rest is room for chance.
+const MAX_ROW_SUM_LOG2: f64 = 35.7;
 
-impl NodeProducts {
-    /// Work of all nodes of a pack.
-    fn of(&self, capacity: usize, levels: usize) -> f64 {
-        (capacity - 1) as f64 * (self.node + self.digit * levels as f64)
+/// The packing for a capacity. Keys record which one they belong to.
+#[derive(Clone, Debug)]
+pub enum AnyInspiring {
+    /// Packs d encryptions.
+    Full(Inspiring),
+    /// Packs γ ≤ d/2 encryptions.
+    Partial(PartialInspiring),
+}
+
+/// Calls a method of the full or the partial packing.
+macro_rules! forward {
+    ($any:expr, $packing:ident => $call:expr) => {
+        match $any {
+            AnyInspiring::Full($packing) => $call,
+            AnyInspiring::Partial($packing) => $call,
+        }
+    };
+}
+
+impl RingPacking for AnyInspiring {
+    const NAME: &'static str = "InspiRING, full or partial";
+    type Word = i32;
+    type Expanded = OnlineKey;
+
+    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+        if capacity == params.ring().degree() {
+            return Inspiring::new(params, gadget, capacity, seed).map(Self::Full);
+        }
+        PartialInspiring::new(params, gadget, capacity, seed).map(Self::Partial)
+    }
+
+    fn setup(&self) -> &Setup {
+        forward!(self, packing => packing.setup())
+    }
+
+    fn slots(&self) -> usize {
+        forward!(self, packing => packing.slots())
+    }
+
+    fn unit_words(&self) -> usize {
+        forward!(self, packing => packing.unit_words())
+    }
+
+    fn last_elements(&self) -> usize {
+        forward!(self, packing => packing.last_elements())
+    }
+
+    fn prepare_slot(
+        &self,
+        lwe: LweMasks,
+        slot: usize,
+        unit: &mut [i32],
+        scratch: &Scratch,
+    ) -> Result<Preprocessed, PackingError> {
+        forward!(self, packing => packing.prepare_slot(lwe, slot, unit, scratch))
+    }
+
+    fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
+        forward!(self, packing => packing.expand(bodies))
+    }
+
+    fn apply(
+        &self,
+        words: &[i32],
+        packs: usize,
+        last: &[&[Poly<Values>]],
+        keys: &[&OnlineKey],
+    ) -> Vec<Bodies> {
+        forward!(self, packing => packing.apply(words, packs, last, keys))
+    }
+
+    fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {
+        if capacity == setting.degree {
+            return Inspiring::variance(setting, gadget, capacity);
+        }
+        PartialInspiring::variance(setting, gadget, capacity)
+    }
+}
+
+/// InspiRING with full packs, and with partial ones of d/2. Packs of fewer encryptions take as many
+/// mask words and no fewer key words.
+#[derive(Clone, Copy, Debug)]
+pub enum InspiringFamily {}
+
+impl Family for InspiringFamily {
+    type Packing = AnyInspiring;
+
+    fn capacities(degree: usize) -> Vec<usize> {
+        vec![degree, degree / 2]
+    }
+
+    fn matrices(degree: usize, capacity: usize) -> usize {
+        if capacity == degree { 2 } else { 1 }
+    }
+
+    fn pack_words(degree: usize, capacity: usize, levels: usize) -> usize {
+        unit_words(degree, capacity, levels)
+    }
+
+    fn has_last(degree: usize, capacity: usize) -> bool {
+        capacity == degree
+    }
+
+    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits;
+    /// a row's absolute entries have an expected sum of ℓ·d·√n·z·√(2/π)/√12.
+    fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool {
+        let base = 2f64.powi(gadget.log_base.min(64) as i32);
+        let mean = base * (capacity as f64 / (6.0 * std::f64::consts::PI)).sqrt();
+        let row = mean * (gadget.levels * degree) as f64;
+        (2..=degree).contains(&capacity)
+            && capacity as f64 * base / 2.0 < 2f64.powi(31)
+            && row.log2() < MAX_ROW_SUM_LOG2
+    }
+
+    fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64 {
+        4.0 * Self::pack_words(degree, capacity, levels) as f64 / READ_RATE
+    }
+
+    fn count_packs(counts: Counts, packs: usize, degree: usize, capacity: usize, levels: usize) -> Counts {
+        let bytes = 4 * packs * Self::pack_words(degree, capacity, levels);
+        counts.with(Operation::Matrix, bytes as f64, packs)
     }
 }

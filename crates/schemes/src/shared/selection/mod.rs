@@ -1,12 +1,13 @@
-//! Packed selection of a matrix column, shared by YPIR, InsPIRe₀ and SimpleYPIR.
+//! Packed selection of a matrix column.
 //!
-//! The client sends the encrypted unit vector of a column and a packing key. The server multiplies
-//! its matrix with the vector and packs the result with the key. Words that are made online from
-//! the same selector are not packed: each is coefficient 0 of a ring encryption of its own.
+//! YPIR, InsPIRe₀ and SimpleYPIR share it. The client sends the encrypted unit vector of a column and
+//! a packing key. The server multiplies its matrix with the vector and packs the result with the key.
+//! Words that are made online from the same selector are not packed: each is coefficient 0 of a ring
+//! encryption of its own.
 //!
 //! | part | here |
 //! |---|---|
-//! | packings and gadgets | [`family`], [`inspiring`] |
+//! | packings and gadgets | [`family`] |
 //! | counts, noise, bits of all messages | [`bits`] |
 //! | checked parameters, exact sizes | [`params`] |
 //! | H = D·A and its packs; selection, packing, rounding | [`server`] |
@@ -19,15 +20,13 @@
 pub mod bits;
 pub mod client;
 pub mod family;
-pub mod inspiring;
 pub mod params;
 pub mod server;
-pub mod wire;
+#[cfg(test)]
+mod tests;
 
 pub use bits::{Selection, SelectionBits};
-pub use client::SelectionClient;
-pub use family::{CdksFamily, Family};
-pub use inspiring::{AnyInspiring, InspiringFamily};
+pub use client::{SelectionAnswer, SelectionClient, SelectionQuery, Selects};
+pub use family::{AnyInspiring, CdksFamily, Family, InspiringFamily};
 pub use params::SelectionParams;
 pub use server::{PackedMatrix, Selected};
-pub use wire::{SelectionAnswer, SelectionQuery, Selects};

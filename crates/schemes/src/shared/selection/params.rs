@@ -7,11 +7,10 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_i16::ROWS;
-use papir_lattice::gadget::Gadget;
+use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::security::Row;
 use papir_lattice::selection::matrix_words;
 use papir_ring::prg::Seed;
 
@@ -28,12 +27,14 @@ const PACK: (f64, f64) = (0.4, 0.3);
 /// A packed selection with the tables built for it.
 #[derive(Clone, Debug)]
 pub struct SelectionParams<F> {
-    scheme: &'static str,
-    selection: Selection,
-    bits: SelectionBits,
-    rlwe: RlweParams,
+    /// Name of the scheme.
+    pub(super) scheme: &'static str,
+    pub(crate) counts: Selection,
+    pub(super) bits: SelectionBits,
+    pub(super) rlwe: RlweParams,
+    /// Gadget of the packing key.
     gadget: Gadget,
-    bound: u64,
+    pub(super) bound: u64,
     family: PhantomData<F>,
 }
 
@@ -43,27 +44,16 @@ impl<F: Family> SelectionParams<F> {
     /// # Errors
     /// [`papir_core::Error::Insecure`] for a ring outside the security table,
     /// [`papir_core::Error::Parameters`] for bits or a gadget that do not fit or do not decode.
-    pub fn new(scheme: &'static str, selection: Selection, bits: SelectionBits) -> Result<Self> {
-        check(&selection, &bits).map_err(refused(scheme))?;
-        if !F::takes(RING.degree, selection.capacity, bits.gadget) {
-            return Err(refused(scheme)(format!("packs of {} with {:?}", selection.capacity, bits.gadget)));
+    pub fn new(scheme: &'static str, counts: Selection, bits: SelectionBits) -> Result<Self> {
+        check(&counts, &bits).map_err(refused(scheme))?;
+        if !F::takes(RING.degree, counts.capacity, bits.gadget) {
+            return Err(refused(scheme)(format!("packs of {} with {:?}", counts.capacity, bits.gadget)));
         }
         let rlwe = RlweParams::new(RING).map_err(unfit(scheme))?;
         let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(refused(scheme))?;
-        let too_noisy =
-            || refused(scheme)(format!("{selection:?} with {bits:?} fails more often than 2^-40"));
-        let bound = selection.bound::<F>(&bits).ok_or_else(too_noisy)?;
-        Ok(Self { scheme, selection, bits, rlwe, gadget, bound, family: PhantomData })
-    }
-
-    /// Name of the scheme.
-    pub fn scheme(&self) -> &'static str {
-        self.scheme
-    }
-
-    /// Counts.
-    pub fn selection(&self) -> &Selection {
-        &self.selection
+        let too_noisy = || refused(scheme)(format!("{counts:?} with {bits:?} fails more often than 2^-40"));
+        let bound = counts.bound::<F>(&bits).ok_or_else(too_noisy)?;
+        Ok(Self { scheme, counts, bits, rlwe, gadget, bound, family: PhantomData })
     }
 
     /// Bits of the messages.
@@ -76,127 +66,104 @@ impl<F: Family> SelectionParams<F> {
         &self.rlwe
     }
 
-    /// d.
-    pub fn degree(&self) -> usize {
-        RING.degree
-    }
-
-    /// Gadget of the packing key.
-    pub fn gadget(&self) -> &Gadget {
-        &self.gadget
-    }
-
-    /// Predicted noise of a packed coefficient.
-    pub fn noise(&self) -> Noise {
-        self.selection.noise::<F>(&self.bits)
-    }
-
     /// Largest distance from a message that decoding accepts, in units of q/2^a.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// Security of the ring, from the table.
-    pub fn security(&self) -> Option<&'static Row> {
-        self.rlwe.security()
+    /// Predicted noise of a packed coefficient.
+    pub fn noise(&self) -> Noise {
+        self.counts.noise::<F>(&self.bits)
     }
 
     /// Δ = round(q/2^D).
     pub fn scale(&self) -> u64 {
-        let half = 1 << (self.selection.plain_bits - 1);
-        (self.rlwe.ring().modulus() + half) >> self.selection.plain_bits
+        let half = 1 << (self.counts.plain_bits - 1);
+        (self.rlwe.ring().modulus() + half) >> self.counts.plain_bits
     }
 
     /// Coefficients of a packing key.
     pub fn key_words(&self) -> usize {
-        self.selection.key_elements::<F>(self.bits.gadget) * RING.degree
+        self.counts.key_elements::<F>(self.bits.gadget) * RING.degree
     }
 
     /// Payload bytes of the selector, and of the key.
     pub fn query_parts(&self) -> [usize; 2] {
-        [packed_len(self.selection.columns, self.bits.query), packed_len(self.key_words(), self.bits.key)]
+        [packed_len(self.counts.columns, self.bits.query), packed_len(self.key_words(), self.bits.key)]
     }
 
     /// Payload bytes of an answer's masks, and of its bodies.
     pub fn answer_parts(&self) -> [usize; 2] {
-        let masks = packed_len(self.selection.masks() * RING.degree, self.bits.answer.a);
-        [masks, packed_len(self.selection.bodies(), self.bits.answer.b)]
+        let masks = packed_len(self.counts.masks() * RING.degree, self.bits.answer.a);
+        [masks, packed_len(self.counts.bodies(), self.bits.answer.b)]
     }
 
     /// Rows of the matrix: whole packs.
     pub fn matrix_rows(&self) -> usize {
-        self.selection.packs() * self.selection.capacity
+        self.counts.packs() * self.counts.capacity
     }
 
     /// Bytes of the matrix.
     pub fn matrix_bytes(&self) -> usize {
-        2 * matrix_words(self.matrix_rows(), self.selection.columns)
+        2 * matrix_words(self.matrix_rows(), self.counts.columns)
     }
 
     /// Bytes of the prepared packs: words, masks and last digits.
     pub fn packs_bytes(&self) -> usize {
-        let (Selection { capacity, .. }, SelectionBits { gadget, .. }) = (self.selection, self.bits);
+        let (Selection { capacity, .. }, SelectionBits { gadget, .. }) = (self.counts, self.bits);
         let last = if F::has_last(RING.degree, capacity) { gadget.levels } else { 0 };
-        let words = self.selection.pack_words_bytes::<F>(gadget);
-        words + self.selection.packs() * (1 + last) * 8 * RING.degree
+        let words = self.counts.pack_words_bytes::<F>(gadget);
+        words + self.counts.packs() * (1 + last) * 8 * RING.degree
     }
 
     /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or
     /// lifts them, lifts rows, rounds the masks of single rows and all bodies, and packs what it
     /// sends.
     pub fn count_answer(&self, counts: Counts) -> Counts {
-        let Selection { columns, singles, .. } = self.selection;
-        let masks = (self.selection.masks() + singles) * RING.degree;
-        let words = 2 * (columns + self.key_words() + self.selection.bodies()) + self.matrix_rows() + masks;
-        let groups = self.matrix_rows() / ROWS;
+        let Selection { columns, singles, capacity, .. } = self.counts;
+        let masks = (self.counts.masks() + singles) * RING.degree;
+        let words = 2 * (columns + self.key_words() + self.counts.bodies()) + self.matrix_rows() + masks;
         let blocks = columns.div_ceil(RING.degree) + 1;
         let counts = counts
-            .with(Operation::Select16, self.matrix_bytes() as f64, groups)
+            .with(Operation::Select16, self.matrix_bytes() as f64, self.matrix_rows() / ROWS)
             .with(Operation::HintTransform, (singles * blocks) as f64, singles)
             .with(Operation::Word, words as f64, 1);
-        let Selection { capacity, .. } = self.selection;
-        F::count_packs(counts, self.selection.packs(), RING.degree, capacity, self.bits.gadget.levels)
+        F::count_packs(counts, self.counts.packs(), RING.degree, capacity, self.bits.gadget.levels)
     }
 
     /// Adds the work of preparing all packs.
     pub fn count_setup(&self, counts: Counts) -> Counts {
-        self.count_packs(counts, self.selection.packs())
+        self.count_packs(counts, self.counts.packs())
     }
 
     /// Adds the work of preparing `packs` packs.
     pub fn count_packs(&self, counts: Counts, packs: usize) -> Counts {
-        let (rows, blocks) = (packs * self.selection.capacity, self.selection.columns.div_ceil(RING.degree));
+        let (rows, blocks) = (packs * self.counts.capacity, self.counts.columns.div_ceil(RING.degree));
         let full_packs = rows as f64 / RING.degree as f64;
         let each = PACK.0 + PACK.1 * self.bits.gadget.levels as f64;
-        counts.with(Operation::HintTransform, (rows * blocks) as f64, rows / ROWS).with(
-            Operation::Pack,
-            full_packs * each,
-            packs,
-        )
+        let counts = counts.with(Operation::HintTransform, (rows * blocks) as f64, rows / ROWS);
+        counts.with(Operation::Pack, full_packs * each, packs)
     }
 
     /// Ring encryptions of a query.
     pub fn encryptions(&self) -> usize {
-        self.selection.columns.div_ceil(RING.degree) + self.selection.key_elements::<F>(self.bits.gadget)
+        self.counts.columns.div_ceil(RING.degree) + self.counts.key_elements::<F>(self.bits.gadget)
     }
 
     /// The parameters by name.
     pub fn values(&self) -> Vec<(&'static str, String)> {
         let SelectionBits { gadget, query, key, answer } = self.bits;
         let deviation = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
-        let noise = self.noise();
+        let (noise, GadgetParams { levels, log_base, drop }) = (self.noise(), gadget);
         vec![
             ("d", RING.degree.to_string()),
             ("log2 q", format!("{:.2}", modulus().log2())),
             ("sigma", RING.sigma.to_string()),
-            ("log2 p of packed words", self.selection.plain_bits.to_string()),
+            ("log2 p of packed words", self.counts.plain_bits.to_string()),
             ("packing", F::Packing::NAME.to_owned()),
-            ("encryptions a pack", self.selection.capacity.to_string()),
-            ("packs", self.selection.packs().to_string()),
-            (
-                "packing gadget",
-                format!("l = {}, z = 2^{}, drop {}", gadget.levels, gadget.log_base, gadget.drop),
-            ),
+            ("encryptions a pack", self.counts.capacity.to_string()),
+            ("packs", self.counts.packs().to_string()),
+            ("packing gadget", format!("l = {levels}, z = 2^{log_base}, drop {drop}")),
             ("selector bits", query.to_string()),
             ("key bits", key.to_string()),
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
@@ -211,7 +178,7 @@ impl<F: Family> SelectionParams<F> {
     /// # Errors
     /// None for checked parameters: those of a gadget that does not fit.
     pub fn packing(&self, seed: &Seed) -> Result<F::Packing> {
-        F::Packing::new(&self.rlwe, &self.gadget, self.selection.capacity, seed).map_err(refused(self.scheme))
+        F::Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed).map_err(refused(self.scheme))
     }
 
     /// The selector of a column.
@@ -219,7 +186,7 @@ impl<F: Family> SelectionParams<F> {
         Selector {
             rlwe: &self.rlwe,
             label: "selection/selector",
-            columns: self.selection.columns,
+            columns: self.counts.columns,
             scale: self.scale(),
             bits: self.bits.query,
         }

@@ -10,9 +10,10 @@ use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
 use rayon::prelude::*;
 
+use super::bits::Selection;
+use super::client::{SelectionAnswer, SelectionQuery};
 use super::family::Family;
 use super::params::SelectionParams;
-use super::wire::{SelectionAnswer, SelectionQuery};
 use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks, sized};
 
@@ -21,6 +22,7 @@ const MATRIX: &str = "selection/matrix";
 /// A matrix of words and its packs. A clone shares them.
 #[derive(Clone)]
 pub struct PackedMatrix<F: Family> {
+    params: SelectionParams<F>,
     tiles: BlobSlice<i16>,
     packing: F::Packing,
     packs: PreparedPacks<F::Packing>,
@@ -60,12 +62,11 @@ impl<F: Family> PackedMatrix<F> {
         tiles: AlignedBytes,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let tiles = checked_tiles(params, BlobSlice::new(tiles.into(), MATRIX)?)?;
-        let packing = params.packing(seed)?;
-        let count = params.selection().packs();
+        let tiles = checked_tiles(params, tiles)?;
+        let (packing, count) = (params.packing(seed)?, params.counts.packs());
         progress.stage("pack", count as u64);
         let masks = row_masks(params, seed, &tiles, progress);
-        let names = names(params.scheme());
+        let names = names(params.scheme);
         let packs = PreparedPacks::prepare(names, &packing, count, |pack| masks.of_pack(pack))?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
@@ -75,23 +76,17 @@ impl<F: Family> PackedMatrix<F> {
     ///
     /// # Errors
     /// As [`PackedMatrix::prepare`].
-    pub fn replace(
-        &self,
-        params: &SelectionParams<F>,
-        seed: &Seed,
-        tiles: AlignedBytes,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let tiles = checked_tiles(params, BlobSlice::new(tiles.into(), MATRIX)?)?;
-        let touched = touched_packs(params, &self.tiles, &tiles);
+    pub fn replace(&self, seed: &Seed, tiles: AlignedBytes, progress: &dyn Progress) -> Result<Self> {
+        let tiles = checked_tiles(&self.params, tiles)?;
+        let touched = touched_packs(&self.params.counts, &self.tiles, &tiles);
         let count = touched.iter().filter(|&&touched| touched).count();
         if count == 0 {
             return Ok(self.clone());
         }
         progress.stage("pack", count as u64);
-        let masks = row_masks(params, seed, &tiles, progress);
+        let masks = row_masks(&self.params, seed, &tiles, progress);
         let packs = self.packs.refresh(&self.packing, |pack| touched[pack], |pack| masks.of_pack(pack))?;
-        Ok(Self::assemble(params, seed, tiles, self.packing.clone(), packs))
+        Ok(Self::assemble(&self.params, seed, tiles, self.packing.clone(), packs))
     }
 
     fn assemble(
@@ -101,9 +96,9 @@ impl<F: Family> PackedMatrix<F> {
         packing: F::Packing,
         packs: PreparedPacks<F::Packing>,
     ) -> Self {
-        let masks = packs.answer_masks(params.rlwe().ring(), params.bits().answer);
-        let singles = (params.selection().singles > 0).then(|| params.selector().masks(seed, 1));
-        Self { tiles, packing, packs, masks, singles }
+        let masks = packs.answer_masks(params.rlwe.ring(), params.bits.answer);
+        let singles = (params.counts.singles > 0).then(|| params.selector().masks(seed, 1));
+        Self { params: params.clone(), tiles, packing, packs, masks, singles }
     }
 
     /// The words of the matrix in row groups.
@@ -116,13 +111,36 @@ impl<F: Family> PackedMatrix<F> {
         &self.packs.packs[pack].a
     }
 
+    /// Answers queries: expands their keys, selects, packs and rounds. `singles` makes the words of
+    /// the single rows, as for [`Self::select`], in the stage named `select`.
+    ///
+    /// # Errors
+    /// As [`Self::read_key`].
+    pub fn answers(
+        &self,
+        queries: &[&SelectionQuery],
+        select: &'static str,
+        singles: impl FnOnce() -> Vec<Vec<i16>>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<SelectionAnswer>> {
+        let count = queries.len() as u64;
+        progress.stage("read_keys", count);
+        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
+        progress.stage(select, count);
+        let selected = self.select(queries, &singles());
+        progress.stage("pack", count);
+        let packed = self.pack(selected, &keys.iter().collect::<Vec<_>>())?;
+        progress.stage("round", count);
+        Ok(packed.iter().map(|packed| self.round(packed)).collect())
+    }
+
     /// The packing key of a query, lifted to q.
     ///
     /// # Errors
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
-    pub fn read_key(&self, params: &SelectionParams<F>, query: &SelectionQuery) -> Result<Key<F>> {
-        let elements = lift_elements(params.rlwe().ring(), params.bits().key, &query.keys);
-        names(params.scheme()).online_key(&self.packing, elements)
+    pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<F>> {
+        let elements = lift_elements(self.params.rlwe.ring(), self.params.bits.key, &query.keys);
+        names(self.params.scheme).online_key(&self.packing, elements)
     }
 
     /// Selects rows for each query, in one pass over the matrix. `singles` holds the words of the
@@ -130,31 +148,36 @@ impl<F: Family> PackedMatrix<F> {
     ///
     /// # Panics
     /// If there are not as many `singles` as queries, or they are not whole rows.
-    pub fn select(
-        &self,
-        params: &SelectionParams<F>,
-        queries: &[&SelectionQuery],
-        singles: &[Vec<i16>],
-    ) -> Vec<Selected> {
+    pub fn select(&self, queries: &[&SelectionQuery], singles: &[Vec<i16>]) -> Vec<Selected> {
         assert_eq!(queries.len(), singles.len(), "single rows for each query");
+        if queries.is_empty() {
+            return Vec::new();
+        }
+        let SelectionParams { counts, bits, rlwe, .. } = &self.params;
+        let (ring, bits) = (rlwe.ring(), bits.query);
         let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
-        let (ring, bits, selection) = (params.rlwe().ring(), params.bits().query, params.selection());
-        let sums = match selectors[..] {
-            [] => Vec::new(),
-            _ => matrix(params, &self.tiles).select(&selectors, bits),
-        };
+        let sums = WordMatrix::new(counts.columns, &self.tiles).select(&selectors, bits);
         let selected = sums.into_par_iter().zip(&selectors).zip(singles).map(|((sums, selector), words)| {
-            let bodies = Bodies::from_sums(ring, selection.capacity, selection.packs(), &sums, bits);
-            let single_masks = self.single_masks(params, words);
-            Selected { bodies, single_masks, single_bodies: single_bodies(params, words, selector) }
+            let masks = self.singles.iter().map(|masks| masks.of_single_words(ring, words, counts.columns));
+            Selected {
+                bodies: Bodies::from_sums(ring, counts.capacity, counts.packs(), &sums, bits),
+                single_masks: masks.flatten().collect(),
+                single_bodies: self.single_bodies(words, selector),
+            }
         });
         selected.collect()
     }
 
-    fn single_masks(&self, params: &SelectionParams<F>, words: &[i16]) -> Vec<Poly<Coefficients>> {
-        let (ring, columns) = (params.rlwe().ring(), params.selection().columns);
-        let masks = self.singles.iter().map(|masks| masks.of_single_words(ring, words, columns));
-        masks.flatten().collect()
+    /// Σ word·entry of the selector for each single row, lifted to q.
+    fn single_bodies(&self, words: &[i16], selector: &[u64]) -> Vec<u64> {
+        let bits = self.params.bits.query;
+        let switch = PowerSwitch::new(self.params.rlwe.ring().modulus(), bits);
+        let product = |row: &[i16]| {
+            let terms =
+                row.iter().zip(selector).map(|(&word, entry)| entry.wrapping_mul(i64::from(word) as u64));
+            switch.up(terms.fold(0, u64::wrapping_add) & ((1 << bits) - 1))
+        };
+        words.chunks_exact(self.params.counts.columns).map(product).collect()
     }
 
     /// Packs the selected rows, in one pass over the packs' words.
@@ -171,12 +194,11 @@ impl<F: Family> PackedMatrix<F> {
     }
 
     /// Switches packed encryptions to the bits of an answer.
-    pub fn round(&self, params: &SelectionParams<F>, packed: &Selected) -> SelectionAnswer {
-        let (ring, bits) = (params.rlwe().ring(), params.bits().answer);
+    pub fn round(&self, packed: &Selected) -> SelectionAnswer {
+        let (ring, bits) = (self.params.rlwe.ring(), self.params.bits.answer);
         let mut masks = self.masks.clone();
         masks.extend(packed.single_masks.iter().flat_map(|mask| bits.mask(ring, mask)));
-        let words = packed.bodies.to_words(ring);
-        let mut bodies = bits.body(ring, &words[..params.selection().rows]);
+        let mut bodies = bits.body(ring, &packed.bodies.to_words(ring)[..self.params.counts.rows]);
         bodies.extend(bits.body(ring, &packed.single_bodies));
         SelectionAnswer { masks, bodies }
     }
@@ -196,14 +218,16 @@ impl<F: Family> PackedMatrix<F> {
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     pub fn load(params: &SelectionParams<F>, seed: &Seed, source: &dyn SectionSource) -> Result<Self> {
         let tiles = sized(source, MATRIX, params.matrix_bytes())?;
-        let packing = params.packing(seed)?;
-        let packs = params.selection().packs();
-        let packs = PreparedPacks::load(names(params.scheme()), &packing, packs, source)?;
+        let (packing, packs) = (params.packing(seed)?, params.counts.packs());
+        let packs = PreparedPacks::load(names(params.scheme), &packing, packs, source)?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 }
 
-fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: BlobSlice<i16>) -> Result<BlobSlice<i16>> {
+/// # Errors
+/// [`Error::Length`] for tiles of another matrix.
+fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: AlignedBytes) -> Result<BlobSlice<i16>> {
+    let tiles = BlobSlice::new(tiles.into(), MATRIX)?;
     Error::check_length(MATRIX, tiles.bytes().len(), params.matrix_bytes())?;
     Ok(tiles)
 }
@@ -215,34 +239,16 @@ fn row_masks<'a, F: Family>(
     tiles: &'a [i16],
     progress: &'a dyn Progress,
 ) -> RowMasks<'a> {
-    let (ring, rows) = (params.rlwe().ring(), params.selection().capacity);
+    let (ring, rows) = (params.rlwe.ring(), params.counts.capacity);
     let masks = params.selector().masks(seed, rows);
-    RowMasks { ring, matrix: matrix(params, tiles), masks, rows, progress }
+    RowMasks { ring, matrix: WordMatrix::new(params.counts.columns, tiles), masks, rows, progress }
 }
 
 /// For each pack, whether two matrices differ in the row groups that hold its rows.
-fn touched_packs<F: Family>(params: &SelectionParams<F>, old: &[i16], new: &[i16]) -> Vec<bool> {
-    let group = matrix_words(1, params.selection().columns);
+fn touched_packs(counts: &Selection, old: &[i16], new: &[i16]) -> Vec<bool> {
+    let (group, capacity) = (matrix_words(1, counts.columns), counts.capacity);
     let groups = old.par_chunks_exact(group).zip(new.par_chunks_exact(group));
     let differs: Vec<bool> = groups.map(|(old, new)| old != new).collect();
-    let capacity = params.selection().capacity;
     let groups_of = |pack: usize| pack * capacity / ROWS..((pack + 1) * capacity).div_ceil(ROWS);
-    (0..params.selection().packs()).map(|pack| differs[groups_of(pack)].contains(&true)).collect()
-}
-
-fn matrix<'a, F: Family>(params: &SelectionParams<F>, tiles: &'a [i16]) -> WordMatrix<'a> {
-    WordMatrix::new(params.selection().columns, tiles)
-}
-
-/// Σ word·entry of the selector for each single row, lifted to q.
-fn single_bodies<F: Family>(params: &SelectionParams<F>, words: &[i16], selector: &[u64]) -> Vec<u64> {
-    let bits = params.bits().query;
-    let switch = PowerSwitch::new(params.rlwe().ring().modulus(), bits);
-    let product = |row: &[i16]| {
-        let terms = row.iter().zip(selector);
-        let sum = terms
-            .fold(0u64, |sum, (&word, &entry)| sum.wrapping_add(entry.wrapping_mul(i64::from(word) as u64)));
-        switch.up(sum & ((1 << bits) - 1))
-    };
-    words.chunks_exact(params.selection().columns).map(product).collect()
+    (0..counts.packs()).map(|pack| differs[groups_of(pack)].contains(&true)).collect()
 }

@@ -7,7 +7,7 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::encode::whiten;
+use super::layout::whiten;
 use super::params::{NAME, Params, SimpleYpir};
 use crate::shared::messages::PublicSeed;
 use crate::shared::selection::{CdksFamily, SelectionAnswer, SelectionClient, SelectionQuery};
@@ -16,7 +16,6 @@ use crate::shared::units::Location;
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client {
     params: Params,
-    public: PublicSeed,
     selection: SelectionClient<CdksFamily>,
 }
 
@@ -36,8 +35,8 @@ impl Secret {
 
 impl scheme::Client<SimpleYpir> for Client {
     fn new(params: Params, public: PublicSeed) -> Result<Self> {
-        let selection = SelectionClient::new(params.selection(), public.seed)?;
-        Ok(Self { params, public, selection })
+        let selection = SelectionClient::new(&params.selection, public.seed)?;
+        Ok(Self { params, selection })
     }
 
     fn params(&self) -> &Params {
@@ -50,22 +49,23 @@ impl scheme::Client<SimpleYpir> for Client {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, SelectionQuery)> {
-        check_indices(NAME, &self.params.layout().shape(), indices, 1)?;
-        let location = Box::new(self.params.layout().locate(indices[0]));
+        let Params { layout, selection } = &self.params;
+        check_indices(NAME, &layout.shape(), indices, 1)?;
+        let location = Box::new(layout.locate(indices[0]));
         let mut rng = SecretRng::new(rng);
-        let key = SecretKey::generate(self.params.selection().rlwe(), &mut rng);
-        let query = self.selection.query(self.params.selection(), &key, location.column, &mut rng);
+        let key = SecretKey::generate(selection.rlwe(), &mut rng);
+        let query = self.selection.query(selection, &key, location.column, &mut rng);
         Ok((Secret { key, location }, query))
     }
 
     fn extract(&self, secret: Secret, answer: SelectionAnswer) -> Result<Vec<Record>> {
-        let opened = answer.open(self.params.selection(), &secret.key);
+        let opened = answer.open(&self.params.selection, &secret.key);
         let mut bytes = Zeroizing::new(vec![0; 2 * opened.words.len()]);
         for (pair, &word) in bytes.chunks_exact_mut(2).zip(opened.words.iter()) {
             pair.copy_from_slice(&(word as u16).to_le_bytes());
         }
-        whiten(&self.public.seed, secret.location.column, &mut bytes);
-        let record = self.params.layout().bundle.select(&bytes, secret.location.slot);
+        whiten(&self.selection.seed, secret.location.column, &mut bytes);
+        let record = self.params.layout.bundle.select(&bytes, secret.location.slot);
         if opened.decodes { Ok(vec![record]) } else { Err(Error::NotDecodable) }
     }
 }

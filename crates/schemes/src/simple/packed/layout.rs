@@ -1,7 +1,13 @@
-//! Layout of the matrix: records fill columns, a column is some packs of d words.
+//! Layout of the matrix of words.
+//!
+//! Records fill columns; a column is some packs of d words. A word is 16 bits of the records' bytes,
+//! whitened by a public stream.
 
-use papir_core::{Error, Result, Shape};
+use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
+use papir_lattice::selection::{matrix, place};
+use papir_ring::prg::Seed;
 
+use crate::shared::matrices::{self, encode_columns, words_of};
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
 /// Most packs in a column: 16 MiB of words, for which a client holds some 200 MiB while it decrypts
@@ -54,32 +60,45 @@ impl Layout {
     pub fn locate(&self, index: u64) -> Location {
         self.bundle.location(index, 1)
     }
-}
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
+    /// Encodes all records.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(super) fn encode(
+        &self,
+        seed: &Seed,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<AlignedBytes> {
+        progress.stage("encode", self.columns as u64);
+        encode_columns((self.rows, self.columns), progress, |column| {
+            let mut bytes = vec![0; 2 * self.rows];
+            self.bundle.read(records, column as u64, &mut bytes)?;
+            whiten(seed, column as u32, &mut bytes);
+            Ok(words_of(&bytes))
+        })
+    }
 
-    #[test]
-    fn columns_hold_whole_records() {
-        for (bits, packs, per_column) in
-            [(1, 1, 32768), (1, 3, 98304), (512, 2, 128), (3000 * 8, 3, 4), (262_144, 8, 1), (262_144, 16, 2)]
-        {
-            let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, packs).unwrap();
-            assert_eq!((layout.bundle.per_unit, layout.rows), (per_column, packs as usize * 2048));
-            assert_eq!(layout.columns as u64, 100_000u64.div_ceil(per_column));
-            let last = layout.locate(99_999);
-            assert_eq!((u64::from(last.column) * per_column) + last.slot, 99_999);
+    /// Reads the bytes of a column back from the matrix.
+    pub(super) fn read_column(&self, seed: &Seed, tiles: &[i16], column: usize) -> Vec<u8> {
+        let words = matrix::read_column(tiles, self.columns, column);
+        let mut bytes: Vec<u8> = words.iter().take(self.rows).flat_map(|word| word.to_le_bytes()).collect();
+        whiten(seed, column as u32, &mut bytes);
+        bytes
+    }
+
+    /// Writes the bytes of a column to the matrix.
+    pub(super) fn write_column(&self, seed: &Seed, tiles: &mut [i16], column: usize, mut bytes: Vec<u8>) {
+        whiten(seed, column as u32, &mut bytes);
+        for (row, word) in words_of(&bytes).into_iter().enumerate() {
+            tiles[place(self.columns, row, column)] = word;
         }
     }
+}
 
-    #[test]
-    fn layouts_that_do_not_fit_are_refused() {
-        let shape = Shape::new(1000, 262_144).unwrap();
-        assert!(Layout::new(shape, 2048, 7).is_err() && Layout::new(shape, 2048, 0).is_err());
-        assert!(Layout::new(shape, 2048, MAX_PACKS + 1).is_err());
-        let many = Shape::new(1 << 40, 8).unwrap();
-        assert!(Layout::new(many, 2048, 1).is_err(), "2^28 columns");
-    }
+/// Adds the public stream to the bytes of a column, or removes it. No branch depends on the column.
+pub fn whiten(seed: &Seed, column: u32, bytes: &mut [u8]) {
+    let position = u64::from(column) * bytes.len() as u64;
+    matrices::whiten(seed, "simpleypir/whitening", position, bytes);
 }

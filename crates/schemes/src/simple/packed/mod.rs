@@ -9,9 +9,9 @@
 //!
 //! | the paper | here |
 //! |---|---|
-//! | `DBSetup` | [`server::Server`]'s `prepare`; the matrix in [`encode`], its packs in [`crate::shared::selection::server`] |
+//! | `DBSetup` | [`server::Server`]'s `prepare`; the matrix in [`layout`], its packs in [`crate::shared::selection::server`] |
 //! | `Query` | [`client::Client`]'s `query`: [`crate::shared::selection::client`] |
-//! | `Answer` | [`server::Server::select`], [`server::Server::pack`], [`server::Server::round`] |
+//! | `Answer` | [`crate::shared::selection::PackedMatrix::answers`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
 //!
 //! Differences from the paper: words are centred and modulo 2¹⁶; records are whitened by a public
@@ -19,10 +19,11 @@
 //! and answer are sent in as few bits as the noise allows; the gadget drops low bits.
 
 pub mod client;
-pub mod encode;
 pub mod layout;
 pub mod params;
 pub mod server;
+#[cfg(test)]
+mod tests;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};

@@ -35,8 +35,8 @@ pub struct SimpleYpir;
 /// Parameters of [`SimpleYpir`].
 #[derive(Clone, Debug)]
 pub struct Params {
-    layout: Layout,
-    selection: SelectionParams<CdksFamily>,
+    pub(super) layout: Layout,
+    pub(super) selection: SelectionParams<CdksFamily>,
 }
 
 fn counts(layout: &Layout) -> Selection {
@@ -90,11 +90,6 @@ impl Params {
         &self.layout
     }
 
-    /// Bits, noise and sizes of the selection.
-    pub fn selection(&self) -> &SelectionParams<CdksFamily> {
-        &self.selection
-    }
-
     fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         Sizes {
@@ -117,12 +112,12 @@ impl Params {
     fn work(&self) -> Work {
         let words = (self.layout.rows * self.layout.columns) as f64;
         let encode = Counts::new().with(Operation::Encode16, words, self.layout.columns);
-        let packs = self.layout.rows / DEGREE;
+        let packs = (self.layout.rows / DEGREE) as f64;
         Work {
             setup: self.selection.count_setup(encode),
             query: Counts::new().with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
             answer: self.selection.count_answer(Counts::new()),
-            extract: Counts::new().with(Operation::Decrypt, packs as f64, 1),
+            extract: Counts::new().with(Operation::Decrypt, packs, 1),
         }
     }
 
@@ -131,7 +126,7 @@ impl Params {
         let sizes = self.sizes();
         let line = (sizes.query + sizes.answer) as f64 / BALANCED_LINE;
         let gadget = self.selection.bits().gadget;
-        let work = self.selection.selection().rough_seconds::<CdksFamily>(gadget);
+        let work = self.selection.counts.rough_seconds::<CdksFamily>(gadget);
         match goal {
             Goal::MinCommunication => line,
             Goal::Balanced => line + work,
@@ -184,8 +179,8 @@ impl Parameters for Params {
             privacy: Privacy::Private,
             shape: self.shape(),
             sizes: self.sizes(),
-            security: self.selection.security().map(security),
-            failure_log2: self.selection.selection().failure().log2(),
+            security: self.selection.rlwe().security().map(security),
+            failure_log2: self.selection.counts.failure().log2(),
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: self.values(),
             work: self.work(),

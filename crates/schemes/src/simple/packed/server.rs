@@ -14,13 +14,11 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Progress, Records, Result};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
-use super::encode::{encode, read_column, write_column};
 use super::params::{DEGREE, NAME, Params, SimpleYpir};
 use crate::shared::messages::{PublicSeed, load_seed};
-use crate::shared::selection::server::Key;
-use crate::shared::selection::{CdksFamily, PackedMatrix, Selected, SelectionAnswer, SelectionQuery};
+use crate::shared::parameters::estimate;
+use crate::shared::selection::{CdksFamily, PackedMatrix, SelectionAnswer, SelectionQuery};
 use crate::shared::stored_records::{check_source, read_columns};
 use crate::shared::units::{Placed, by_column, columns};
 
@@ -58,51 +56,38 @@ impl scheme::Server<SimpleYpir> for Server {
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&SelectionQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        let count = queries.len() as u64;
-        progress.stage("read_keys", count);
-        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
-        progress.stage("select", count);
-        let selected = self.select(&queries);
-        progress.stage("pack", count);
-        let packed = self.pack(selected, &keys.iter().collect::<Vec<_>>())?;
-        progress.stage("round", count);
-        Ok(packed.iter().map(|packed| self.round(packed)).collect())
+        self.matrix.answers(&queries, "select", || vec![Vec::new(); queries.len()], progress)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        let layout = self.params.layout();
-        check_changes(&layout.shape(), changes)?;
-        let description = self.params.describe();
-        let setup = description.work.setup;
-        let packs = self.touched_packs(changes);
-        if packs == 0 {
-            return Ok(UpdateEstimate { update: Counts::new(), setup });
-        }
-        let words = (2 * columns(&self.by_column(changes)).count() * layout.rows) as f64;
-        let stored = (description.sizes.database + description.sizes.material) as f64;
-        let encode = Counts::new().with(Operation::Encode16, words, 1);
-        let update = self.params.selection().count_packs(encode, packs).with(Operation::Copy, stored, 1);
-        Ok(UpdateEstimate { update, setup })
+        let Params { layout, selection } = &self.params;
+        estimate(&self.params, changes, |sizes| {
+            let words = (2 * columns(&self.by_column(changes)).count() * layout.rows) as f64;
+            let encode = Counts::new().with(Operation::Encode16, words, 1);
+            let stored = (sizes.database + sizes.material) as f64;
+            let packs = self.touched_packs(changes);
+            selection.count_packs(encode, packs).with(Operation::Copy, stored, 1)
+        })
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let (layout, seed) = (self.params.layout(), &self.public.seed);
+        let (layout, seed) = (&self.params.layout, &self.public.seed);
         check_changes(&layout.shape(), changes)?;
         let mut tiles = AlignedBytes::copy_of(self.matrix.tiles().bytes());
         for changes in columns(&self.by_column(changes)) {
             let column = changes[0].column;
-            let mut bytes = read_column(layout, seed, tiles.slice_mut(), column);
+            let mut bytes = layout.read_column(seed, tiles.slice_mut(), column);
             changes.iter().try_for_each(|placed| layout.bundle.set(&mut bytes, placed.change))?;
-            write_column(layout, seed, tiles.slice_mut(), column, bytes);
+            layout.write_column(seed, tiles.slice_mut(), column, bytes);
         }
-        let matrix = self.matrix.replace(self.params.selection(), seed, tiles, progress)?;
+        let matrix = self.matrix.replace(seed, tiles, progress)?;
         Ok(Self { params: self.params.clone(), public: self.public, matrix })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let (layout, seed) = (self.params.layout(), &self.public.seed);
+        let (layout, seed) = (&self.params.layout, &self.public.seed);
         read_columns(&layout.bundle, 1, (first, count), out, |column| {
-            read_column(layout, seed, self.matrix.tiles(), column)
+            layout.read_column(seed, self.matrix.tiles(), column)
         })
     }
 
@@ -113,7 +98,7 @@ impl scheme::Server<SimpleYpir> for Server {
 
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
         let seed = load_seed(source, SEED)?;
-        let matrix = PackedMatrix::load(params.selection(), &seed, source)?;
+        let matrix = PackedMatrix::load(&params.selection, &seed, source)?;
         Ok(Self { params, public: PublicSeed { seed }, matrix })
     }
 }
@@ -130,44 +115,23 @@ impl Server {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(NAME, params.shape(), records)?;
-        let tiles = encode(params.layout(), &seed, records, progress)?;
-        let matrix = PackedMatrix::prepare(params.selection(), &seed, tiles, progress)?;
+        let tiles = params.layout.encode(&seed, records, progress)?;
+        let matrix = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
         Ok(Self { params, public: PublicSeed { seed }, matrix })
     }
 
-    /// Selects a column for each query, in one pass over the database.
-    pub fn select(&self, queries: &[&SelectionQuery]) -> Vec<Selected> {
-        self.matrix.select(self.params.selection(), queries, &vec![Vec::new(); queries.len()])
-    }
-
-    /// The packing key of a query, lifted to q.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] for a query of other parameters.
-    pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<CdksFamily>> {
-        self.matrix.read_key(self.params.selection(), query)
-    }
-
-    /// Packs selected columns, in one pass over the packs' words.
-    ///
-    /// # Errors
-    /// As [`Server::read_key`].
-    pub fn pack(&self, selected: Vec<Selected>, keys: &[&Key<CdksFamily>]) -> Result<Vec<Selected>> {
-        self.matrix.pack(selected, keys)
-    }
-
-    /// Switches a packed column to the bits of an answer.
-    pub fn round(&self, packed: &Selected) -> SelectionAnswer {
-        self.matrix.round(self.params.selection(), packed)
+    /// The matrix and its packs, for measuring noise.
+    pub fn matrix(&self) -> &PackedMatrix<CdksFamily> {
+        &self.matrix
     }
 
     fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
-        by_column(changes, |index| self.params.layout().locate(index).column as usize)
+        by_column(changes, |index| self.params.layout.locate(index).column as usize)
     }
 
     /// Number of packs that hold words of changed records.
     fn touched_packs(&self, changes: &[Change]) -> usize {
-        let layout = self.params.layout();
+        let layout = &self.params.layout;
         let mut touched = vec![false; layout.rows / DEGREE];
         for change in changes {
             let start = layout.locate(change.index).slot * layout.bundle.stored_bits;

@@ -1,6 +1,10 @@
 //! Noise against its bound, updates, and single use of tickets' numbers.
 #![allow(clippy::unwrap_used)]
 
+mod params;
+mod residues;
+mod slots;
+
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::envelope::OVERHEAD;
@@ -10,13 +14,12 @@ use rand_core::Rng;
 
 use super::Zip;
 use super::base::{Base, ParameterSet};
-use super::client::{ZipClient, ZipSecret};
-use super::over_double::Levels;
-use super::over_simple::Columns;
+use super::client::{State, ZipClient, ZipSecret};
+use super::over_double::{self, Levels};
+use super::over_simple::{self, Columns};
 use super::params::ZipParams;
 use super::server::ZipServer;
-use super::state::State;
-use super::wire::{Keys, MaskedKey, Ticket, ZipAnswer, ZipQuery};
+use super::wire::{Keys, Ticket, ZipAnswer, ZipQuery};
 
 /// A modulus that anybody can factor.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +69,7 @@ impl<B: Base> Setup<B> {
     }
 
     fn answer(&self, query: &ZipQuery) -> ZipAnswer {
-        let ticket = self.server.ticket(&self.keys, query.key.number, &NoProgress).unwrap();
+        let ticket = self.server.ticket(&self.keys, query.number, &NoProgress).unwrap();
         let session = Session { keys: Some(&self.keys), ticket: Some(&ticket) };
         self.server.answer(session, query).unwrap()
     }
@@ -84,7 +87,8 @@ fn noise_over_simple_is_as_computed() {
         }
         let mut setup = OverSimple::of_records(records, 20, key_bits, rng);
         let (params, mut squares, mut count) = (setup.client.params().clone(), 0.0, 0.0);
-        let predicted = params.base.deviation();
+        let (columns, bits) = (params.base.layout.columns, params.base.budget.query_bits);
+        let predicted = over_simple::LEVEL.deviation(columns, 1280, bits);
         for index in [0, 399, 57] {
             let (secret, query) = setup.ask(index);
             let rows = setup.client.rows(&secret, setup.answer(&query)).unwrap();
@@ -118,7 +122,7 @@ fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
 
     let (secret, query) = setup.ask(77);
     let answer = setup.answer(&query);
-    assert!(query.key.held);
+    assert!(query.held);
     assert_eq!(2 * answer.encode(&params).len(), params.describe().sizes.answer as usize - OVERHEAD);
     let bytes = answer.encode(&params);
     let answer = ZipAnswer::decode(&params, &bytes).unwrap();
@@ -129,7 +133,7 @@ fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
     setup.server = setup.server.update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress).unwrap();
     setup.client = ZipClient::new(params, setup.server.public().clone()).unwrap();
     let (secret, query) = setup.ask(33);
-    assert!(!query.key.held);
+    assert!(!query.held);
     assert_eq!(setup.client.extract(secret, setup.answer(&query)).unwrap(), [change.record]);
 
     // Tickets to hold must have a later number, and be of this client and version.
@@ -145,7 +149,7 @@ fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
     let (secret, query) = setup.ask(1);
     let ticket = ticket(&setup, 2);
     let session = Session { keys: Some(&setup.keys), ticket: Some(&ticket) };
-    let joined = ZipQuery { key: MaskedKey { held: false, ..query.key }, ..query };
+    let joined = ZipQuery { held: false, ..query };
     let wrong = setup.server.answer(session, &joined).unwrap();
     assert!(matches!(setup.client.extract(secret, wrong), Err(Error::Malformed { .. })));
 }
@@ -166,8 +170,8 @@ fn a_row_without_words_decodes() {
 fn every_number_has_its_own_masks_and_offsets() {
     let mut setup = OverSimple::new(Shape::of_bytes(50, 9).unwrap(), 5, 1);
     let queries: Vec<ZipQuery> = (0..3).map(|_| setup.ask(4).1).collect();
-    assert_eq!(queries.iter().map(|query| query.key.number).collect::<Vec<_>>(), [0, 1, 2]);
-    let mut offsets: Vec<&Vec<u16>> = queries.iter().flat_map(|query| &query.key.offsets).collect();
+    assert_eq!(queries.iter().map(|query| query.number).collect::<Vec<_>>(), [0, 1, 2]);
+    let mut offsets: Vec<&Vec<u16>> = queries.iter().flat_map(|query| &query.offsets).collect();
     let all = offsets.len();
     offsets.sort();
     offsets.dedup();
@@ -273,13 +277,14 @@ fn noise_over_double_is_as_computed() {
         let params = setup.client.params().clone();
         let predicted = {
             // Digits are uniform, not extreme: √((2¹⁴ + 2)/12) instead of 64.
-            let all = params.base.deviation(params.base.layout.units).powi(2);
-            let compression = params.base.deviation(0).powi(2);
+            let bits = params.base.budget.query_bits;
+            let deviation = |units| over_double::LEVEL.deviation(units, 1280, bits);
+            let (all, compression) = (deviation(units as usize).powi(2), deviation(0).powi(2));
             ((all - compression) * (36.95f64 / 64.0).powi(2) + compression).sqrt()
         };
         let (secret, query) = setup.ask(units * columns - 1);
         let rows = setup.client.rows(&secret, setup.answer(&query)).unwrap();
-        assert!(rows.iter().all(|(_, distance)| *distance <= params.base.budget.second));
+        assert!(rows.iter().all(|(_, distance)| *distance <= params.base.budget.bound));
         let squares: f64 = rows.iter().map(|(_, distance)| f64::from(*distance).powi(2)).sum();
         let ratio = (squares / rows.len() as f64).sqrt() / predicted;
         assert!((0.85..1.15).contains(&ratio), "{units} units: {ratio} times {predicted}");
@@ -324,7 +329,7 @@ fn a_held_ticket_shortens_answers_over_double() {
     let (secret, query) = setup.ask(123);
     let (params, answer) = (setup.client.params().clone(), setup.answer(&query));
     let bytes = answer.encode(&params);
-    assert_eq!(bytes.len(), 2 * params.base.online_words() + params.compression.apart_bytes());
+    assert_eq!(bytes.len(), 2 * params.base.figures().online_words + params.compression.apart_bytes());
     let answer = ZipAnswer::decode(&params, &bytes).unwrap();
     assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(123).unwrap()]);
     assert!(ZipAnswer::decode(&params, &bytes[1..]).is_err());

@@ -1,6 +1,8 @@
 //! Full batches, noise and bounds at full parameters.
 #![allow(clippy::unwrap_used)]
 
+mod polynomials;
+
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Scheme, Server, Session};
 use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape};
@@ -15,9 +17,8 @@ use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::Depir;
 use super::client::DepirClient;
-use super::decomposition;
 use super::interpolation::{interpolate, shortest};
-use super::lines::Lines;
+use super::lines::{self, Lines};
 use super::params::DepirParams;
 use super::server::DepirServer;
 use super::simplex::{Simplex, terms};
@@ -85,14 +86,14 @@ fn check_noise(params: DepirParams) {
     let whole: Vec<u32> = (0..=params.simplex().degree)
         .flat_map(|power| residues.iter().flat_map(move |rows| rows[power * n..][..n].iter().copied()))
         .collect();
-    let [evaluation, switching] = params.noise_bits();
+    let (evaluation, switching) = (params.choice.noise_bits(), params.choice.switching_bits());
     let found = measured(&whole, primes.len());
     println!("{}: evaluation 2^{found:.1}, bounded by 2^{evaluation:.1}", params.label());
     assert!(found < evaluation && found > evaluation - 40.0, "evaluation {found}, bound {evaluation}");
-    let found = measured(&server.switch(&residues), params.kept());
+    let found = measured(&server.switch(&residues), params.kept);
     // Evaluation noise that remains after switching is negligible if Q exceeds what it needs.
     println!("{}: switched 2^{found:.1}, bounded by 2^{switching:.1}", params.label());
-    let rest = evaluation - log2_product(&primes[params.kept()..]);
+    let rest = evaluation - log2_product(&primes[params.kept..]);
     let bound = switching.max(rest) + 1.0;
     assert!(found < bound && found > bound - 40.0, "switched {found}, bound {bound}");
 }
@@ -170,11 +171,11 @@ fn lines_are_evaluated_as_their_points_are() {
         let found = lines.evaluate(simplex, &coefficients);
         let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
         let polynomial = Polynomial::new(modulus, variables, degree, &lifted);
-        let nodes = decomposition::nodes(modulus, degree);
-        let points = decomposition::values(modulus, &nodes, &bodies, &masks).concat();
+        let nodes = lines::nodes(modulus, degree);
+        let points = lines::values(modulus, &nodes, &bodies, &masks).concat();
         let mut values = vec![0; (degree + 1) * slots];
         polynomial.evaluate(&points, &mut values);
-        let expected = decomposition::coefficients(modulus, &nodes, &values);
+        let expected = lines::coefficients(modulus, &nodes, &values);
         assert!(found == expected, "{variables} variables, degree {degree}");
     }
     let (zero, one) = (vec![0; 3], vec![1; 3]);
@@ -232,7 +233,7 @@ fn answers_by_a_structure_are_those_on_lines() {
     let integers = DepirParams::new(shape, 1 << 13, 4).unwrap();
     // 1 modulo 2nk: at roots of unity, as in the paper.
     let roots = DepirParams::fourier(shape, 1 << 13, 4).unwrap();
-    let k = decomposition::roots(roots.simplex().degree);
+    let k = lines::roots(roots.simplex().degree);
     assert!(roots.bv().ring().primes().iter().all(|prime| (prime - 1) % (k << 14) == 0));
     for params in [integers, roots] {
         let records = records(params.shape(), &mut rng);

@@ -1,0 +1,282 @@
+//! Both levels of DoublePIR on the server.
+//!
+//! The first is SimplePIR over bytes, the second SimplePIR over digits of the first one's hint and
+//! answers.
+//!
+//! In an update, each changed row of D needs its row of D·A₁ again. Each changed digit is a rank-one
+//! update of the second level's hint; if many changed, the product is computed again. Database,
+//! digits and hint are copied once, since the old version still answers, and A₁ is transformed once.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Result};
+use papir_lattice::lwe32::{
+    LOG2_Q, LweParams, MaskProducts, Masks, N, add_multiple, matrix_bytes, write_columns,
+};
+use papir_ring::prg::Seed;
+use rayon::prelude::*;
+
+use crate::shared::byte_matrix::{ByteMatrix, Layout, multiply, row_products};
+use crate::shared::digits::Digits;
+
+/// Half of the first level's plaintext modulus p = 256, which centring subtracts.
+pub(crate) const BYTE_CENTRE: u8 = 128;
+/// Bits of a digit.
+pub(crate) const DIGIT_BITS: u32 = 7;
+/// Half of the digits' modulus, which centring subtracts.
+pub(crate) const CENTRE: u8 = 1 << (DIGIT_BITS - 1);
+/// Digits of a word of the first hint. Its rounding is multiplied by the secret, so it needs more
+/// than a body.
+pub(crate) const MASK: Digits = Digits { bits: DIGIT_BITS, count: 3 };
+/// Digits of a word of the first answer.
+pub(crate) const BODY: Digits = Digits { bits: DIGIT_BITS, count: 2 };
+/// Inverse share of changed units of a column above which preparing all is faster.
+const ALL_FROM: usize = 2;
+/// Changed units for each n of a column, up to which rank-one updates are faster than the product.
+const FEW: usize = 4;
+
+/// The digits of the leading bits of a word: the paper's `Decomp`.
+pub(super) fn split(digits: Digits, word: u32) -> impl Iterator<Item = u8> {
+    digits.split(digits.leading(word)).map(|digit| digit as u8)
+}
+
+/// Rows of the matrix of digits: offline ciphertexts.
+pub(crate) fn digit_rows(layout: &Layout) -> usize {
+    layout.bundle.unit_bytes * N * MASK.count
+}
+
+/// Ciphertexts of the second level: digits of B hint rows, digits of B bodies.
+pub(crate) fn coefficients(layout: &Layout) -> usize {
+    layout.bundle.unit_bytes * (N * MASK.count + BODY.count)
+}
+
+/// Returns true if preparing both levels is faster than updating `units` changed units.
+pub(crate) fn from_scratch(layout: &Layout, units: usize) -> bool {
+    units * ALL_FROM > layout.units
+}
+
+/// Returns true if rank-one updates of the second hint are faster than its product.
+pub(super) fn few(layout: &Layout, units: usize) -> bool {
+    units <= FEW * layout.units.div_ceil(N)
+}
+
+/// A₁, with a row for each column of D.
+pub(crate) fn first_masks(seed: Seed) -> Masks {
+    Masks::new(seed, "double/first")
+}
+
+/// A₂, with a row for each unit of a column of D.
+pub(super) fn second_masks(seed: Seed) -> Masks {
+    Masks::new(seed, "double/second")
+}
+
+/// The matrix D of bytes, and A₁ as the seed of its blocks.
+#[derive(Clone)]
+pub(crate) struct FirstLevel {
+    pub(crate) database: ByteMatrix,
+    masks: Masks,
+}
+
+impl FirstLevel {
+    pub(crate) fn new(seed: Seed, database: ByteMatrix) -> Self {
+        Self { database, masks: first_masks(seed) }
+    }
+
+    fn products(&self, lwe: &LweParams) -> MaskProducts {
+        MaskProducts::new(lwe, &self.masks, self.database.columns(), BYTE_CENTRE)
+    }
+
+    /// D·A₁: a row of n words for each row of D.
+    pub(crate) fn hint(&self, lwe: &LweParams, progress: &dyn Progress) -> AlignedBytes {
+        progress.stage("masks", self.database.rows() as u64);
+        multiply(lwe, &self.products(lwe), &self.database, progress)
+    }
+
+    /// The rows of D·A₁ of these units, B rows of n words for each.
+    pub(crate) fn hint_rows(&self, lwe: &LweParams, layout: &Layout, units: &[usize]) -> Vec<u32> {
+        let (products, bytes) = (self.products(lwe), layout.bundle.unit_bytes);
+        let rows = units.par_iter().flat_map_iter(|unit| unit * bytes..(unit + 1) * bytes);
+        rows.flat_map_iter(|row| row_products(lwe, &products, &self.database, row)).collect()
+    }
+
+    /// D times each query modulo q, in one pass over D. Queries hold the leading `bits` of their
+    /// words.
+    pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32) -> Vec<Vec<u32>> {
+        let mut answers = self.database.products(queries, bits, BYTE_CENTRE);
+        answers.iter_mut().flatten().for_each(|sum| *sum <<= LOG2_Q - bits);
+        answers
+    }
+
+    /// The level after changes, and the units that changed in any column; `None` if no byte differs.
+    ///
+    /// # Errors
+    /// As [`Layout::change`].
+    pub(crate) fn change(&self, layout: &Layout, changes: &[Change]) -> Result<Option<(Self, Vec<usize>)>> {
+        let changed = layout.change(&self.database, changes)?;
+        Ok(changed.map(|(database, differences)| {
+            let units = differences.iter().map(|difference| difference.row / layout.bundle.unit_bytes);
+            let units: BTreeSet<usize> = units.collect();
+            (Self { database, masks: self.masks }, units.into_iter().collect())
+        }))
+    }
+}
+
+/// LWE ciphertexts of an answer modulo q = 2³², not rounded, with the phase (body − ⟨mask, s₂⟩)
+/// 2²⁵·(digit − 64) + noise. For a unit of B bytes, in this order:
+///
+/// - 3·n·B ciphertexts of the digits of the unit's B rows of D·A₁ (for each byte, for each of n
+///   words, the digits from the lowest on). Their masks are `DoubleServer::offline_masks`.
+/// - 2·B ciphertexts of the digits of the first answers. Their masks depend on the query.
+#[derive(Clone, Debug)]
+pub struct Ciphertexts {
+    /// Bodies of all ciphertexts.
+    pub bodies: Vec<u32>,
+    /// Masks of the last 2·B, n words each.
+    pub masks: Vec<u32>,
+}
+
+/// The digits of D·A₁ with a column for each unit of a column of D, A₂, and the product of both.
+#[derive(Clone)]
+pub(crate) struct SecondLevel {
+    unit_bytes: usize,
+    /// A row for each offline ciphertext, a column for each unit.
+    pub(crate) digits: ByteMatrix,
+    /// A₂, for products with digits.
+    products: MaskProducts,
+    /// The offline ciphertexts' masks: digits · A₂.
+    pub(crate) masks: BlobSlice<u32>,
+}
+
+impl SecondLevel {
+    /// The second level over the hint of the first, rows × n words.
+    ///
+    /// # Errors
+    /// As [`SecondLevel::from_parts`], whose lengths are right here.
+    pub(crate) fn new(
+        lwe: &LweParams,
+        layout: &Layout,
+        hint: &[u32],
+        masks: &Masks,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let digits = split_hint(layout, hint, progress);
+        let products = MaskProducts::new(lwe, masks, layout.units, CENTRE);
+        progress.stage("hint", digits.rows() as u64);
+        let masks = multiply(lwe, &products, &digits, progress);
+        Self::from_parts(lwe, layout, digits, products, BlobSlice::new(masks.into(), "double's masks")?)
+    }
+
+    /// A second level from its parts.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for masks that are not n words a row of digits.
+    pub(crate) fn from_parts(
+        lwe: &LweParams,
+        layout: &Layout,
+        digits: ByteMatrix,
+        products: MaskProducts,
+        masks: BlobSlice<u32>,
+    ) -> Result<Self> {
+        Error::check_length("double's masks", masks.bytes().len(), 4 * lwe.n() * digit_rows(layout))?;
+        Ok(Self { unit_bytes: layout.bundle.unit_bytes, digits, products, masks })
+    }
+
+    /// The ciphertexts of each query and its first answers (a word for each row of D), in one pass
+    /// over the digits. Queries hold the leading `bits` of their words.
+    pub(crate) fn answers(
+        &self,
+        lwe: &LweParams,
+        queries: &[&[u32]],
+        bits: u32,
+        firsts: &[Vec<u32>],
+    ) -> Vec<Ciphertexts> {
+        let offline = self.digits.products(queries, bits, CENTRE);
+        let ciphertexts = |((query, first), mut bodies): ((&&[u32], &Vec<u32>), Vec<u32>)| {
+            let online = self.online_digits(first);
+            bodies.extend(online.iter().map(|digits| centred_dot(digits, query)));
+            bodies.iter_mut().for_each(|body| *body <<= LOG2_Q - bits);
+            let masks = online.par_iter().flat_map_iter(|digits| self.products.of_row(lwe, digits));
+            Ciphertexts { bodies, masks: masks.collect() }
+        };
+        queries.iter().zip(firsts).zip(offline).map(ciphertexts).collect()
+    }
+
+    /// The digits of first answers: for each byte of a unit and each digit, those of all units.
+    fn online_digits(&self, first: &[u32]) -> Vec<Vec<u8>> {
+        let mut digits =
+            vec![Vec::with_capacity(first.len() / self.unit_bytes); self.unit_bytes * BODY.count];
+        for (row, &word) in first.iter().enumerate() {
+            let columns = digits.chunks_exact_mut(BODY.count).nth(row % self.unit_bytes);
+            for (column, digit) in columns.into_iter().flatten().zip(split(BODY, word)) {
+                column.push(digit);
+            }
+        }
+        digits
+    }
+
+    /// The level with the digits of these units from their new rows of D·A₁.
+    ///
+    /// # Errors
+    /// Does not fail for a second level of this layout and encryption.
+    pub(crate) fn change(
+        &self,
+        (lwe, masks): (&LweParams, &Masks),
+        layout: &Layout,
+        (units, hint): (&[usize], &[u32]),
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let mut sums = few(layout, units.len()).then(|| AlignedBytes::copy_of(self.masks.bytes()));
+        let mut tiles = AlignedBytes::copy_of(self.digits.tiles());
+        let bytes = tiles.bytes_mut();
+        let (mut digits, mut mask) = (vec![0; digit_rows(layout)], vec![0; lwe.n()]);
+        for (&unit, words) in units.iter().zip(hint.chunks_exact(self.unit_bytes * N)) {
+            split_words(words, &mut digits);
+            if sums.is_some() {
+                masks.row(unit, &mut mask);
+            }
+            for (row, &digit) in digits.iter().enumerate() {
+                let old = &mut bytes[self.digits.position(row, unit)];
+                let difference = i32::from(digit) - i32::from(*old);
+                if let (Some(sums), true) = (&mut sums, difference != 0) {
+                    add_multiple(&mut sums.slice_mut()[row * lwe.n()..][..lwe.n()], &mask, difference);
+                }
+                *old = digit;
+            }
+            progress.advance(1);
+        }
+        let digits = ByteMatrix::new(digits.len(), layout.units, tiles.into());
+        let sums = sums.unwrap_or_else(|| {
+            progress.stage("hint", digits.rows() as u64);
+            multiply(lwe, &self.products, &digits, progress)
+        });
+        let masks = BlobSlice::new(sums.into(), "double's masks")?;
+        Self::from_parts(lwe, layout, digits, self.products.clone(), masks)
+    }
+}
+
+/// Σ centred digit·x modulo q.
+fn centred_dot(digits: &[u8], query: &[u32]) -> u32 {
+    let centred = digits.iter().map(|&digit| u32::from(digit).wrapping_sub(CENTRE.into()));
+    centred.zip(query).fold(0, |sum, (digit, x)| sum.wrapping_add(digit.wrapping_mul(*x)))
+}
+
+/// The digits of the first hint, a column for each unit.
+fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMatrix {
+    let (rows, columns, words) = (digit_rows(layout), layout.units, layout.bundle.unit_bytes * N);
+    progress.stage("digits", columns as u64);
+    let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
+    let Ok(()) = write_columns(tiles.bytes_mut(), rows, columns, |unit, out| {
+        split_words(&hint[unit * words..][..words], out);
+        progress.advance(1);
+        Ok::<(), Infallible>(())
+    });
+    ByteMatrix::new(rows, columns, tiles.into())
+}
+
+/// The digits of each word, one word after the other.
+fn split_words(words: &[u32], out: &mut [u8]) {
+    for (word, digits) in words.iter().zip(out.chunks_exact_mut(MASK.count)) {
+        digits.iter_mut().zip(split(MASK, *word)).for_each(|(out, digit)| *out = digit);
+    }
+}

@@ -1,0 +1,203 @@
+//! Matrices of bytes whose columns hold records.
+
+use std::collections::BTreeSet;
+
+use papir_core::scheme::check_changes;
+use papir_core::sections::SectionSource;
+use papir_core::{AlignedBytes, Blob, Change, Error, Progress, Record, Records, Result};
+use papir_lattice::lwe32::{self, LweParams, MaskProducts, matrix_bytes, write_columns};
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::stored_records::read_columns;
+use super::units::Units;
+
+/// A matrix of bytes and the blob that holds it.
+pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
+
+/// Layout of the matrix. A column is a stack of units, each in neighbouring rows, so that it holds a
+/// run of the database; a record is in one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Records in units.
+    pub(crate) bundle: Units,
+    /// Units of a column.
+    pub(crate) units: usize,
+    /// Rows of the matrix: bytes of a column.
+    pub(crate) rows: usize,
+    /// Columns of the matrix.
+    pub(crate) columns: usize,
+}
+
+/// Largest matrices that a scheme supports.
+pub(crate) struct Limits {
+    pub(crate) rows: u64,
+    pub(crate) columns: u64,
+    /// Units of a column.
+    pub(crate) units: u64,
+}
+
+/// A record's place. Secret when the index is, and erased on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Place {
+    /// The column.
+    pub(crate) column: u64,
+    /// The unit in the column.
+    pub(crate) unit: u64,
+    /// The record in the unit.
+    pub(crate) slot: u64,
+}
+
+/// A byte that changed.
+pub(crate) struct Difference {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    /// The new byte less the old one.
+    pub(crate) by: i32,
+}
+
+impl Layout {
+    /// A matrix with `units` units in each column.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for a matrix beyond the limits, or no unit in a column.
+    pub(crate) fn new(bundle: Units, units: u64, limits: &Limits) -> Result<Self> {
+        let (all, unit_bytes) = (bundle.units(), bundle.unit_bytes as u64);
+        let most = all.min(limits.units);
+        if units == 0 || units > most {
+            let expected = format!("1 to {most}");
+            return Err(Error::out_of_bounds("the number of units in a column", units, expected));
+        }
+        let (rows, columns) = (units.saturating_mul(unit_bytes), all.div_ceil(units));
+        let (most_rows, most_columns) = (limits.rows, limits.columns);
+        for (what, found, most) in
+            [("the number of rows", rows, most_rows), ("the number of columns", columns, most_columns)]
+        {
+            if found > most {
+                return Err(Error::out_of_bounds(what, found, format!("at most {most}")));
+            }
+        }
+        Ok(Self { bundle, units: units as usize, rows: rows as usize, columns: columns as usize })
+    }
+
+    /// Place of a record. No branch depends on the index.
+    pub(crate) fn place(&self, index: u64) -> Place {
+        let ((unit, slot), units) = (self.bundle.locate(index), self.units as u64);
+        Place { column: unit / units, unit: unit % units, slot }
+    }
+
+    /// Number of units that hold changes in any column.
+    pub(crate) fn changed_units(&self, changes: &[Change]) -> usize {
+        let units: BTreeSet<u64> = changes.iter().map(|change| self.place(change.index).unit).collect();
+        units.len()
+    }
+
+    /// Reads all records, column by column.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn encode(&self, records: &dyn Records, progress: &dyn Progress) -> Result<ByteMatrix> {
+        let (rows, columns) = (self.rows, self.columns);
+        progress.stage("encode", columns as u64);
+        let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
+        write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
+            progress.advance(1);
+            self.bundle.read(records, (column * self.units) as u64, &mut out[..rows])
+        })?;
+        Ok(ByteMatrix::new(rows, columns, tiles.into()))
+    }
+
+    /// The matrix after changes in order, and the bytes that differ; `None` if no byte differs.
+    ///
+    /// # Errors
+    /// As [`check_changes`].
+    pub(crate) fn change(
+        &self,
+        matrix: &ByteMatrix,
+        changes: &[Change],
+    ) -> Result<Option<(ByteMatrix, Vec<Difference>)>> {
+        check_changes(&self.bundle.shape, changes)?;
+        let mut tiles = AlignedBytes::copy_of(matrix.tiles());
+        let (bytes, mut differences) = (tiles.bytes_mut(), Vec::new());
+        for change in changes {
+            let Place { column, unit, .. } = self.place(change.index);
+            let (column, first) = (column as usize, unit as usize * self.bundle.unit_bytes);
+            let rows = first..first + self.bundle.unit_bytes;
+            let mut unit: Vec<u8> = rows.clone().map(|row| bytes[matrix.position(row, column)]).collect();
+            self.bundle.set(&mut unit, change)?;
+            for (row, new) in rows.zip(unit) {
+                let byte = &mut bytes[matrix.position(row, column)];
+                if new != *byte {
+                    differences.push(Difference { row, column, by: i32::from(new) - i32::from(*byte) });
+                    *byte = new;
+                }
+            }
+        }
+        let changed = || ByteMatrix::new(self.rows, self.columns, tiles.into());
+        Ok((!differences.is_empty()).then(|| (changed(), differences)))
+    }
+
+    /// Reads a range of records, first and count, packed.
+    ///
+    /// # Errors
+    /// As [`Records::read_packed`].
+    pub(crate) fn read_packed(&self, matrix: &ByteMatrix, range: (u64, u64), out: &mut [u8]) -> Result<()> {
+        read_columns(&self.bundle, self.units as u64, range, out, |column| matrix.column(column))
+    }
+
+    /// The record at a secret (unit, slot) of a column. Reads the whole column.
+    pub(crate) fn select(&self, (unit, slot): (u64, u64), column: &[u8]) -> Record {
+        let mut bytes = Zeroizing::new(vec![0; self.bundle.unit_bytes]);
+        for (i, other) in (0u64..).zip(column.chunks_exact(self.bundle.unit_bytes)) {
+            let mask = i.ct_eq(&unit).unwrap_u8().wrapping_neg();
+            bytes.iter_mut().zip(other).for_each(|(out, byte)| *out |= byte & mask);
+        }
+        self.bundle.select(&bytes, slot)
+    }
+}
+
+/// A matrix from the bytes of its section.
+///
+/// # Errors
+/// [`Error::Length`].
+pub(crate) fn stored(what: &'static str, tiles: Blob, rows: usize, columns: usize) -> Result<ByteMatrix> {
+    Error::check_length(what, tiles.len(), matrix_bytes(rows, columns) as usize)?;
+    Ok(ByteMatrix::new(rows, columns, tiles))
+}
+
+/// Reads a matrix from its section.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub(crate) fn load_matrix(
+    source: &dyn SectionSource,
+    section: &'static str,
+    rows: usize,
+    columns: usize,
+) -> Result<ByteMatrix> {
+    stored(section, source.get(section)?, rows, columns)
+}
+
+/// Products of all rows of a matrix with all masks, n words for each row.
+pub(crate) fn multiply(
+    lwe: &LweParams,
+    products: &MaskProducts,
+    matrix: &ByteMatrix,
+    progress: &dyn Progress,
+) -> AlignedBytes {
+    let mut words = AlignedBytes::zeroed(4 * matrix.rows() * lwe.n());
+    products.add_matrix(lwe, matrix, words.slice_mut(), |rows| progress.advance(rows as u64));
+    words
+}
+
+/// Products of one row of a matrix with all masks, n words.
+pub(crate) fn row_products(
+    lwe: &LweParams,
+    products: &MaskProducts,
+    matrix: &ByteMatrix,
+    row: usize,
+) -> Vec<u32> {
+    let mut bytes = vec![0; matrix.columns()];
+    matrix.read_row(row, &mut bytes);
+    products.of_row(lwe, &bytes)
+}
