@@ -1,4 +1,4 @@
-//! The only list of schemes: a name or a number becomes an [`ErasedScheme`].
+//! The list of schemes, by name and by number.
 
 use std::sync::OnceLock;
 
@@ -160,7 +160,7 @@ const BUILT_IN: &[Listing] = &[
 const FENCED: &[(&str, u16, &str)] = &[("newton", 9, NEWTON), ("newtonsym", 10, NEWTON)];
 const NEWTON: &str = "whoever sees a query computes its index from it";
 
-/// What [`add`] was given.
+/// Listings given to [`add`].
 static ADDED: OnceLock<&'static [Listing]> = OnceLock::new();
 
 /// Adds schemes of another crate to the registry, for this process. Adding the same list again

@@ -1,14 +1,12 @@
-//! The client: chooses a copy of each record and queries every bucket.
+//! The client: queries every bucket for one record.
 
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Error, Record, Result};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::bucket::{Batched, Bucket};
-use super::code::{Code, Place};
-use super::params::BatchedParams;
-use super::placement::place_vartime;
+use super::code::{Code, Place, place_vartime};
+use super::params::{Batched, BatchedParams, Bucket};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 
 /// A client for each group of buckets.
@@ -27,12 +25,12 @@ pub struct BatchedSecret<S: Bucket> {
 
 impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
     fn new(params: BatchedParams<S>, public: BatchedPublic<S>) -> Result<Self> {
-        let code = Code::new(params.shape().records(), params.buckets(), &public.seed);
+        let code = Code::new(params.shape().records(), params.buckets, &public.seed);
         let mut groups: Vec<S::Client> = Vec::with_capacity(public.groups.len());
         for public in public.groups {
             let client = match groups.first() {
-                None => S::Client::new(params.inner().clone(), public),
-                Some(first) => S::Client::new_sharing_keys(first, params.inner().clone(), public),
+                None => S::Client::new(params.inner.clone(), public),
+                Some(first) => S::Client::new_sharing_keys(first, params.inner.clone(), public),
             };
             groups.push(client?);
         }
@@ -51,7 +49,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(BatchedSecret<S>, BatchedQuery<S>)> {
-        check_indices(S::BATCHED_NAME, &self.params.shape(), indices, self.params.capacity())?;
+        check_indices(S::BATCHED_NAME, &self.params.shape(), indices, self.params.capacity)?;
         let places = self.places_vartime(indices);
         let indices = self.indices(&places);
         let (secrets, queries) = S::Client::query_each(&self.groups, &indices, rng)?.into_iter().unzip();

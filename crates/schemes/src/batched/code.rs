@@ -1,9 +1,13 @@
-//! The batch code: places of each record's copies.
+//! The batch code: places of copies, and their choice.
 
+use papir_core::mix;
 use papir_ring::prg::Seed;
-use zeroize::DefaultIsZeroes;
+use zeroize::{DefaultIsZeroes, Zeroizing};
 
-use super::permutation::Permutation;
+/// Rounds of the network. Its halves differ by at most one bit.
+const ROUNDS: usize = 8;
+/// Least bits of the network's domain, so that its halves are not tiny.
+const MIN_BITS: u32 = 12;
 
 /// Number of buckets: `functions` groups of `width`, with a copy of every record in each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,34 +75,122 @@ impl Code {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Public pseudorandom permutation of 0..n, computed pointwise in both directions: a Feistel
+/// network on ⌈log₂ n⌉ bits, iterated until the result is below n.
+///
+/// It distributes records over buckets by a public seed. It hides nothing, but must look random to
+/// anyone who chose indices before the seed was drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Permutation {
+    count: u64,
+    low_bits: u32,
+    high_bits: u32,
+    keys: [u64; ROUNDS],
+}
 
-    #[test]
-    fn every_place_is_a_copy_of_the_record_that_finds_it() {
-        for (records, functions, width) in [(1, 1, 1), (1, 2, 3), (100, 3, 7), (1000, 4, 8), (5, 4, 8)] {
-            let buckets = Buckets { functions, width };
-            let code = Code::new(records, buckets, &Seed([3; 32]));
-            let mut copies = 0;
-            for bucket in 0..buckets.count() {
-                for position in 0..buckets.records(records) {
-                    let place = Place { bucket, position };
-                    let Some(record) = code.record_at(place) else { continue };
-                    copies += 1;
-                    assert!(code.places_vartime(record).any(|found| found == place));
-                }
-            }
-            assert_eq!(copies, records * functions as u64);
+impl Permutation {
+    /// The permutation of 0..`count` with this number under a seed.
+    pub(super) fn new(seed: &Seed, number: usize, count: u64) -> Self {
+        let bits = MIN_BITS.max(u64::BITS - count.saturating_sub(1).leading_zeros());
+        let mut bytes = [0; 8 * ROUNDS];
+        seed.expand("batched/permutation", number as u64).fill(&mut bytes);
+        let mut keys = [0; ROUNDS];
+        for (key, bytes) in keys.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *key = u64::from_le_bytes(*bytes);
         }
+        Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, keys }
     }
 
-    #[test]
-    fn copies_of_a_record_are_in_different_groups() {
-        let code = Code::new(1000, Buckets { functions: 4, width: 8 }, &Seed([5; 32]));
-        for index in 0..1000 {
-            let groups: Vec<_> = code.places_vartime(index).map(|place| place.bucket / 8).collect();
-            assert_eq!(groups, [0, 1, 2, 3]);
+    /// The image of a value. Variable in time.
+    pub(super) fn forward(&self, value: u64) -> u64 {
+        let mut image = self.rounds(value, self.keys.iter().enumerate());
+        while image >= self.count {
+            image = self.rounds(image, self.keys.iter().enumerate());
+        }
+        image
+    }
+
+    /// The value with this image.
+    pub(super) fn inverse(&self, image: u64) -> u64 {
+        let mut value = self.rounds(image, self.keys.iter().enumerate().rev());
+        while value >= self.count {
+            value = self.rounds(value, self.keys.iter().enumerate().rev());
+        }
+        value
+    }
+
+    /// Applies rounds in this order. Each changes one half by the other and is its own inverse.
+    fn rounds<'a>(&self, value: u64, keys: impl Iterator<Item = (usize, &'a u64)>) -> u64 {
+        let (low_mask, high_mask) = ((1 << self.low_bits) - 1, (1 << self.high_bits) - 1);
+        let (mut low, mut high) = (value & low_mask, value >> self.low_bits);
+        for (round, key) in keys {
+            if round % 2 == 0 {
+                low ^= mix(high ^ key) & low_mask;
+            } else {
+                high ^= mix(low ^ key) & high_mask;
+            }
+        }
+        high << self.low_bits | low
+    }
+}
+
+/// Assigns distinct buckets to as many records as possible, each one of its candidates; `None` for
+/// a record without one.
+///
+/// A maximum matching by shortest augmenting paths: if distinct buckets exist for all records, they
+/// are found. Cuckoo hashing follows such paths at random and may give up before. Variable in time,
+/// on the client, before anything is sent.
+pub(super) fn place_vartime(candidates: &[Vec<usize>], buckets: usize) -> Zeroizing<Vec<Option<usize>>> {
+    let mut holder = Zeroizing::new(vec![None; buckets]);
+    for record in 0..candidates.len() {
+        augment(candidates, &mut holder, record);
+    }
+    let mut chosen = Zeroizing::new(vec![None; candidates.len()]);
+    for (bucket, record) in holder.iter().enumerate() {
+        if let Some(record) = record {
+            chosen[*record] = Some(bucket);
+        }
+    }
+    chosen
+}
+
+/// Finds a bucket for one more record and moves others as needed. Changes nothing if there is none.
+fn augment(candidates: &[Vec<usize>], holder: &mut [Option<usize>], record: usize) {
+    // The record from which each bucket was reached.
+    let mut reached: Zeroizing<Vec<Option<usize>>> = Zeroizing::new(vec![None; holder.len()]);
+    // Each record is queued at most once: it is reached through the bucket that it holds.
+    let mut waiting = Zeroizing::new(Vec::with_capacity(candidates.len()));
+    waiting.push(record);
+    let mut next = 0;
+    while let Some(&asking) = waiting.get(next) {
+        next += 1;
+        for &bucket in &candidates[asking] {
+            if reached[bucket].is_some() {
+                continue;
+            }
+            reached[bucket] = Some(asking);
+            match holder[bucket] {
+                Some(other) => waiting.push(other),
+                None => return shift(&reached, candidates, holder, bucket),
+            }
+        }
+    }
+}
+
+/// Gives a free bucket to the record that reached it, that record's bucket to the one that reached
+/// that, and so on.
+fn shift(
+    reached: &[Option<usize>],
+    candidates: &[Vec<usize>],
+    holder: &mut [Option<usize>],
+    mut bucket: usize,
+) {
+    while let Some(record) = reached[bucket] {
+        let left = candidates[record].iter().copied().find(|&other| holder[other] == Some(record));
+        holder[bucket] = Some(record);
+        match left {
+            Some(other) => bucket = other,
+            None => return,
         }
     }
 }

@@ -1,4 +1,6 @@
-//! Batches: k records of one database for far less than k times the work, over any scheme.
+//! Batches: many records in one query, over any scheme.
+//!
+//! A batch of k records costs far less than k queries.
 //!
 //! A probabilistic batch code (Ishai, Kushilevitz, Ostrovsky, Sahai 2004; Angel, Chen, Laine, Setty
 //! 2018) puts a copy of each record into one bucket of each of w groups. Every bucket is a database
@@ -9,7 +11,7 @@
 //! | paper (Angel et al.) | here |
 //! |---|---|
 //! | `Encode` (4.2) | [`server`], `code`: by permutations, so that a client needs no table of places |
-//! | `GenSchedule` (4.3) | [`client`], `placement`: a matching, which exists or not, instead of random walks |
+//! | `GenSchedule` (4.3) | [`client`], `code`: a matching, which exists or not, instead of random walks |
 //! | failure by experiment (4.5) | `bound`: by Hall's theorem |
 //!
 //! The queries of one batch share a fresh secret if the scheme supports it
@@ -17,13 +19,9 @@
 //! length of a batch does not depend on the indices or their number.
 
 mod bound;
-pub mod bucket;
 pub mod client;
 mod code;
-mod groups;
 pub mod params;
-mod permutation;
-mod placement;
 pub mod server;
 #[cfg(test)]
 mod tests;
@@ -32,9 +30,8 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-pub use bucket::{Batched, Bucket};
 pub use client::{BatchedClient, BatchedSecret};
-pub use params::BatchedParams;
+pub use params::{Batched, BatchedParams, Bucket};
 pub use server::BatchedServer;
 pub use wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 

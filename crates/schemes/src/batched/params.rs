@@ -1,17 +1,21 @@
-//! Parameters of batches: number and parameters of buckets.
+//! Parameters of batches, and schemes that serve as buckets.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
-use papir_core::scheme::{Goal, Parameters, Wire};
+use papir_core::scheme::{Goal, Never, Parameters, Scheme, Wire};
 use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, envelope};
+use papir_ring::prg::Seed;
 
 use super::bound::{least_width, most_width, placement_log2};
-use super::bucket::Bucket;
 use super::code::{Buckets, Place};
+use crate::inspire::parts::{InspireInParts, PartsParams, PartsPublic};
 use crate::shared::messages::SEED_BYTES;
-use crate::shared::parameters::{MAX_FAILURE_LOG2, check_failure, refused, score, sealed};
+use crate::shared::parameters::{MAX_FAILURE_LOG2, best, check_failure, refused, score, sealed};
+use crate::simple::Simple;
+use crate::simple::wire::SimplePublic;
 
 /// Largest capacity of a batch.
 pub const MAX_CAPACITY: usize = 1024;
@@ -24,13 +28,78 @@ const MOST_FUNCTIONS: usize = 6;
 /// Longest query. Bounds what a client allocates for a server's parameters.
 const MAX_QUERY_BYTES: usize = 1 << 29;
 
+/// Batches over a scheme.
+pub struct Batched<S>(PhantomData<fn() -> S>);
+
+/// A scheme without keys and tickets whose databases serve as buckets. One database is a group of
+/// buckets; a query asks for one record of each.
+pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never> {
+    /// Name of batches over the scheme.
+    const BATCHED_NAME: &'static str;
+    /// Number on the wire; never reused.
+    const BATCHED_ID: u16;
+
+    /// Buckets in a group. Their records are consecutive.
+    fn parts(_params: &Self::Params) -> usize {
+        1
+    }
+
+    /// Records of a group's part, for a bucket with this many.
+    fn part_records(_params: &Self::Params, records: u64) -> u64 {
+        records
+    }
+
+    /// Parameters worth comparing for groups of buckets of this shape.
+    ///
+    /// # Errors
+    /// As [`Parameters::candidates`].
+    fn groups_of(bucket: Shape) -> Result<Vec<Self::Params>> {
+        Self::Params::candidates(bucket)
+    }
+
+    /// Seeds of all masks used with a query's secret. All seeds of a batch must differ.
+    fn seeds(public: &Self::Public) -> Vec<Seed>;
+}
+
+impl Bucket for InspireInParts {
+    const BATCHED_NAME: &'static str = "inspire-batch";
+    const BATCHED_ID: u16 = 12;
+
+    fn parts(params: &PartsParams) -> usize {
+        params.parts()
+    }
+
+    fn part_records(params: &PartsParams, records: u64) -> u64 {
+        params.part_records(records)
+    }
+
+    fn groups_of(bucket: Shape) -> Result<Vec<PartsParams>> {
+        PartsParams::of_part(bucket)
+    }
+
+    fn seeds(public: &PartsPublic) -> Vec<Seed> {
+        public.seeds.clone()
+    }
+}
+
+impl Bucket for Simple {
+    const BATCHED_NAME: &'static str = "simple-batch";
+    const BATCHED_ID: u16 = 13;
+
+    fn seeds(public: &SimplePublic) -> Vec<Seed> {
+        vec![public.seed]
+    }
+}
+
 /// Checked parameters of batches over a scheme.
 pub struct BatchedParams<S: Bucket> {
     shape: Shape,
-    capacity: usize,
-    buckets: Buckets,
+    /// Most records of a batch.
+    pub(super) capacity: usize,
+    pub(super) buckets: Buckets,
     placement_log2: f64,
-    inner: S::Params,
+    /// Parameters of one group.
+    pub(super) inner: S::Params,
 }
 
 impl<S: Bucket> Clone for BatchedParams<S> {
@@ -60,9 +129,9 @@ impl<S: Bucket> BatchedParams<S> {
         let capacity = checked(capacity)?;
         let (fit, errors): (Vec<_>, Vec<_>) =
             Self::of_capacity(shape, capacity).into_iter().partition(Result::is_ok);
-        let best = fit.into_iter().flatten().min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
         let none = || Self::unfit(format!("no buckets for batches of {capacity}"));
-        best.ok_or_else(|| errors.into_iter().find_map(Result::err).unwrap_or_else(none))
+        best(fit.into_iter().flatten(), |params| params.score(goal))
+            .ok_or_else(|| errors.into_iter().find_map(Result::err).unwrap_or_else(none))
     }
 
     /// All numbers of copies within the bound, with all parameters of the scheme below for their
@@ -113,8 +182,7 @@ impl<S: Bucket> BatchedParams<S> {
         Ok(params)
     }
 
-    /// Parameters with so many buckets, whatever the bound says, in groups of at most `parts`: for
-    /// tests.
+    /// Parameters with these buckets in groups of at most `parts`, without the bound: for tests.
     #[cfg(test)]
     pub(super) fn unbounded(shape: Shape, capacity: usize, buckets: Buckets, parts: usize) -> Result<Self> {
         let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
@@ -123,12 +191,7 @@ impl<S: Bucket> BatchedParams<S> {
         Ok(Self { shape, capacity, buckets, placement_log2: 0.0, inner })
     }
 
-    /// Most records of a batch.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Number of buckets. Each is asked for one record.
+    /// Number of buckets. A batch queries each for one record.
     pub fn bucket_count(&self) -> usize {
         self.buckets.count()
     }
@@ -152,15 +215,6 @@ impl<S: Bucket> BatchedParams<S> {
     pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
         let (group, part) = (place.bucket / self.parts(), place.bucket % self.parts());
         (group, part as u64 * self.part_records() + place.position)
-    }
-
-    /// Parameters of one group.
-    pub fn inner(&self) -> &S::Params {
-        &self.inner
-    }
-
-    pub(super) fn buckets(&self) -> Buckets {
-        self.buckets
     }
 
     pub(super) fn unfit(reason: impl ToString) -> Error {

@@ -4,16 +4,14 @@ use papir_core::cost::Counts;
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Change, NoProgress, Progress, RecordBuffer, Records, Result, Shape, check_read, read_record,
+    Blob, Change, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape, check_read, read_record,
 };
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::bucket::{Batched, Bucket};
 use super::code::{Code, Place};
-use super::groups::{Copies, GroupSink, GroupSource};
-use super::params::BatchedParams;
+use super::params::{Batched, BatchedParams, Bucket};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use crate::shared::messages::load_seed;
 use crate::shared::stored_records::{check_source, read_each};
@@ -42,8 +40,8 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         let mut packed = vec![0; params.shape().total_bytes() as usize];
         records.read_packed(0, params.shape().records(), &mut packed)?;
         let records = RecordBuffer::from_packed(params.shape(), packed)?;
-        let (seed, inner) = (Seed::random(rng), params.inner());
-        let code = Code::new(params.shape().records(), params.buckets(), &seed);
+        let (seed, inner) = (Seed::random(rng), &params.inner);
+        let code = Code::new(params.shape().records(), params.buckets, &seed);
         progress.stage("prepare buckets", params.groups() as u64);
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
@@ -121,7 +119,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         }
         check_read(&shape, first, count, out.len())?;
         let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
-        for bucket in 0..self.params.buckets().width {
+        for bucket in 0..self.params.buckets.width {
             let copies = self.bucket(bucket)?;
             for position in 0..copies.shape().records() {
                 let index = self.code.record_at(Place { bucket, position });
@@ -144,13 +142,13 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         let seed = load_seed(source, HEADER)?;
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
-            let (inner, source) = (params.inner().clone(), GroupSource { source, group });
+            let (inner, source) = (params.inner.clone(), GroupSource { source, group });
             groups.push(match groups.first() {
                 None => S::Server::load(inner, &source)?,
                 Some(first) => S::Server::load_sharing_keys(first, inner, &source)?,
             });
         }
-        let code = Code::new(params.shape().records(), params.buckets(), &seed);
+        let code = Code::new(params.shape().records(), params.buckets, &seed);
         Ok(Self::of_groups(params, seed, code, groups))
     }
 }
@@ -175,7 +173,7 @@ impl<S: Bucket> BatchedServer<S> {
 
     /// Reads all records of a bucket.
     fn bucket(&self, bucket: usize) -> Result<RecordBuffer> {
-        let records = self.params.buckets().records(self.params.shape().records());
+        let records = self.params.buckets.records(self.params.shape().records());
         let shape = Shape::new(records, self.params.shape().record_bits())?;
         let mut packed = vec![0; shape.total_bytes() as usize];
         // Buckets start at whole bytes in their group.
@@ -187,7 +185,7 @@ impl<S: Bucket> BatchedServer<S> {
     /// Reads the record at a place.
     fn record(&self, place: Place) -> Result<Vec<u8>> {
         let (group, index) = self.params.in_group(place);
-        let source = GroupRecords::<S> { server: &self.groups[group], shape: self.params.inner().shape() };
+        let source = GroupRecords::<S> { server: &self.groups[group], shape: self.params.inner.shape() };
         read_record(&source, index)
     }
 }
@@ -205,5 +203,65 @@ impl<S: Bucket> Records for GroupRecords<'_, S> {
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         self.server.read_packed(first, count, out)
+    }
+}
+
+/// Records of one group: copies, and zeros at empty places.
+struct Copies<'a, S: Bucket> {
+    records: &'a RecordBuffer,
+    code: &'a Code,
+    params: &'a BatchedParams<S>,
+    group: usize,
+}
+
+impl<S: Bucket> Copies<'_, S> {
+    /// The copy at an index of the group; `None` at the end of some parts.
+    fn copy(&self, index: u64) -> Result<Option<Record>> {
+        let (parts, of_part) = (self.params.parts(), self.params.part_records());
+        let bucket = self.group * parts + (index / of_part) as usize;
+        if bucket >= self.params.bucket_count() {
+            return Ok(None);
+        }
+        let record = self.code.record_at(Place { bucket, position: index % of_part });
+        record.map(|index| self.records.get(index)).transpose()
+    }
+}
+
+impl<S: Bucket> Records for Copies<'_, S> {
+    fn shape(&self) -> Shape {
+        self.params.inner.shape()
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        read_each(&self.shape(), (first, count), out, |index| self.copy(index))
+    }
+}
+
+/// Name of a group's section.
+fn name(group: usize, name: &str) -> String {
+    format!("group/{group}/{name}")
+}
+
+/// Writes the sections of one group.
+struct GroupSink<'a> {
+    sink: &'a mut dyn SectionSink,
+    group: usize,
+}
+
+impl SectionSink for GroupSink<'_> {
+    fn put(&mut self, section: &str, parts: &[&[u8]]) -> Result<()> {
+        self.sink.put(&name(self.group, section), parts)
+    }
+}
+
+/// Reads the sections of one group.
+struct GroupSource<'a> {
+    source: &'a dyn SectionSource,
+    group: usize,
+}
+
+impl SectionSource for GroupSource<'_> {
+    fn get(&self, section: &str) -> Result<Blob> {
+        self.source.get(&name(self.group, section))
     }
 }

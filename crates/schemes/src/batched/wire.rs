@@ -10,8 +10,7 @@ use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 
-use super::bucket::Bucket;
-use super::params::BatchedParams;
+use super::params::{BatchedParams, Bucket};
 use crate::shared::messages::SEED_BYTES;
 
 /// Public part of a batch's groups.
@@ -40,7 +39,7 @@ pub struct BatchedAnswer<S: Bucket> {
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        let parts = self.groups.iter().flat_map(|public| public.encode(params.inner()));
+        let parts = self.groups.iter().flat_map(|public| public.encode(&params.inner));
         self.seed.0.iter().copied().chain(parts).collect()
     }
 
@@ -52,7 +51,7 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
         };
         let parts = equal_parts("the public parts of buckets", rest, count)?;
         let groups: Vec<S::Public> =
-            parts.iter().map(|part| S::Public::decode(params.inner(), part)).collect::<Result<_>>()?;
+            parts.iter().map(|part| S::Public::decode(&params.inner, part)).collect::<Result<_>>()?;
         check_distinct(groups.iter().flat_map(S::seeds).collect())?;
         Ok(Self { seed: Seed(*seed), groups })
     }
@@ -71,10 +70,10 @@ fn check_distinct(mut seeds: Vec<Seed>) -> Result<()> {
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        let shared = S::Query::shared(params.inner());
+        let shared = S::Query::shared(&params.inner);
         let mut bytes = Vec::with_capacity(params.query_bytes());
         for (i, query) in self.groups.iter().enumerate() {
-            let one = query.encode(params.inner());
+            let one = query.encode(&params.inner);
             if i == 0 {
                 bytes.extend_from_slice(&one[shared.clone()]);
             }
@@ -86,11 +85,11 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
 
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("a query of a batch", bytes.len(), params.query_bytes())?;
-        let shared = S::Query::shared(params.inner());
+        let shared = S::Query::shared(&params.inner);
         let (common, rest) = bytes.split_at(shared.len());
         let one = |part: &[u8]| {
             let (before, after) = part.split_at(shared.start);
-            S::Query::decode(params.inner(), &[before, common, after].concat())
+            S::Query::decode(&params.inner, &[before, common, after].concat())
         };
         let parts = equal_parts("the queries of buckets", rest, params.groups())?;
         Ok(Self { groups: parts.into_iter().map(one).collect::<Result<_>>()? })
@@ -99,13 +98,13 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedAnswer<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        self.groups.iter().flat_map(|answer| answer.encode(params.inner())).collect()
+        self.groups.iter().flat_map(|answer| answer.encode(&params.inner)).collect()
     }
 
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("an answer of a batch", bytes.len(), params.answer_bytes())?;
         let parts = equal_parts("the answers of buckets", bytes, params.groups())?;
-        let one = |part: &&[u8]| S::Answer::decode(params.inner(), part);
+        let one = |part: &&[u8]| S::Answer::decode(&params.inner, part);
         Ok(Self { groups: parts.iter().map(one).collect::<Result<_>>()? })
     }
 }

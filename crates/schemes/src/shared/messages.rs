@@ -49,7 +49,7 @@ pub(crate) fn unpack_u32(
 /// Reads a message with `read` and checks that nothing is left.
 ///
 /// # Errors
-/// Those of `read`, and [`Error::Length`].
+/// Errors of `read`, and [`Error::Length`].
 pub(crate) fn read_all<T>(
     what: &'static str,
     bytes: &[u8],

@@ -59,7 +59,7 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// Prepares packs from their masks.
     ///
     /// # Errors
-    /// Those of the packing, which random masks do not cause.
+    /// Errors of the packing, which random masks do not cause.
     pub(crate) fn prepare(
         names: Names,
         packing: &P,

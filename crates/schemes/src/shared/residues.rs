@@ -1,8 +1,8 @@
-//! Wide integers as residues modulo many primes, and back: what sums of products of them are
-//! computed in.
+//! Wide integers as residues modulo many primes, and back.
 //!
-//! A number's residues are sums of its digits times powers of their base, 64 primes at a time by
-//! [`papir_kernels::mat32`]; the Chinese remainder theorem takes residues back.
+//! Sums of products of wide integers are computed on residues. A number's residues are sums of its
+//! digits times powers of their base, 64 primes at a time by [`papir_kernels::mat32`]; the Chinese
+//! remainder theorem takes residues back.
 
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::{inverse_mod, pow_mod};

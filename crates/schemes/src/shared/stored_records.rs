@@ -1,4 +1,4 @@
-//! Stored copies of a source's records, and records read back from a prepared database.
+//! Stored copies of records, and records read back.
 
 use std::ops::Range;
 

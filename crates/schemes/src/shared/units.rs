@@ -1,4 +1,4 @@
-//! Units of a fixed number of bytes that hold short records, stacked in columns.
+//! Units of a fixed number of bytes for short records.
 
 use papir_core::{Change, Error, Record, RecordBuffer, Records, Result, Shape, extract_bits};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
@@ -48,7 +48,7 @@ impl Units {
     /// whole units, up to the last record. Reads the source once.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Errors of the source.
     pub(crate) fn read(&self, records: &dyn Records, first: u64, out: &mut [u8]) -> Result<()> {
         let units = (out.len() / self.unit_bytes) as u64;
         let start = first * self.per_unit;
@@ -100,7 +100,7 @@ impl Units {
     /// Writes a changed record to its slot in its unit.
     ///
     /// # Errors
-    /// None for a change that fits the shape.
+    /// No error for a change that fits the shape.
     pub(crate) fn set(&self, unit: &mut [u8], change: &Change) -> Result<()> {
         self.set_slot(unit, self.locate(change.index).1, &change.record)
     }

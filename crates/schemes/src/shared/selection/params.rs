@@ -176,7 +176,7 @@ impl<F: Family> SelectionParams<F> {
     /// The packing under the masks that a seed gives.
     ///
     /// # Errors
-    /// None for checked parameters: those of a gadget that does not fit.
+    /// A gadget that does not fit, which checked parameters rule out.
     pub fn packing(&self, seed: &Seed) -> Result<F::Packing> {
         F::Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed).map_err(refused(self.scheme))
     }
