@@ -22,8 +22,6 @@ pub mod client;
 pub mod family;
 pub mod params;
 pub mod server;
-#[cfg(test)]
-mod tests;
 
 pub use bits::{Selection, SelectionBits};
 pub use client::{SelectionAnswer, SelectionClient, SelectionQuery, Selects};
