@@ -8,7 +8,6 @@ use std::cell::Cell;
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Parameters;
 use papir_core::{Choice, Description, Error, Goal, MAX_RECORD_BITS, Privacy, Result, Shape, UpdateCost};
-use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::interpolation::Interpolation;
@@ -17,7 +16,7 @@ use super::literal::{KeyBits, Literal, NAME};
 use super::noise;
 use super::params::Params;
 use super::widths::{Frame, MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS};
-use crate::shared::describe::{one_record, security};
+use crate::shared::describe::{gadget, one_record, security};
 use crate::shared::goals::{MAX_FAILURE_LOG2, best, successes};
 use crate::shared::parameter_errors::refused;
 use crate::shared::ring_bytes::{gadget_of, gadget_values, read_bytes, read_ring, write_bytes, write_ring};
@@ -78,8 +77,8 @@ impl Params {
 }
 
 impl Parameters for Params {
-    /// The best of the candidates for a goal. A t that is not a power of two must be better by 1 %, and
-    /// its setup may take at most twice as long.
+    /// The best of the candidates for a goal. A t that is not a power of two must be better by 1 %,
+    /// and its setup may take at most twice as long.
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let affordable = Self::candidates(shape)?.into_iter().filter(|one| one.affordable(goal));
         let (powers, others): (Vec<_>, Vec<_>) = affordable.partition(is_power);
@@ -118,8 +117,6 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let gadget =
-            |g: GadgetParams| format!("z = 2^{}, l = {}, {} low bits dropped", g.log_base, g.levels, g.drop);
         let (literal, layout) = (self.literal(), self.layout());
         Description {
             scheme: NAME,

@@ -1,4 +1,6 @@
-//! SETUP and RESPOND (Algorithms 7 and 9), of one database or of parts that share packs.
+//! SETUP and RESPOND (Algorithms 7 and 9).
+//!
+//! A database is one part, or several that share packs.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Scheme, Session, UpdateEstimate, check_changes};

@@ -3,7 +3,8 @@
 //! A modulus and numbers of digits are given; gadgets (appendix G.1) are exact, or approximate and
 //! drop the lowest bits. The variances of selector, packs, point and response add up, and each
 //! depends on one width or two. The search starts at full precision and repeatedly removes the bit
-//! that saves most for the variance it adds; then it exchanges bits as long as messages get smaller.
+//! that saves most for the variance it adds; then it exchanges bits as long as messages get
+//! smaller.
 
 use std::cell::Cell;
 

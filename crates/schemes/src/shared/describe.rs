@@ -1,6 +1,7 @@
 //! Parts of a scheme's description.
 
 use papir_core::{Limits, MAX_RECORDS, Security, UpdateCost, envelope};
+use papir_lattice::gadget::GadgetParams;
 use papir_lattice::security::Row;
 
 /// Bytes of a message with a payload of this length, envelope included.
@@ -17,6 +18,11 @@ pub(crate) fn sealed_public(parameters: usize, rest: usize) -> u64 {
 /// Security as the table of estimates states it.
 pub(crate) fn security(row: &'static Row) -> Security {
     Security { bits: row.matzov, source: row.set }
+}
+
+/// A gadget's base, digits and dropped bits.
+pub(crate) fn gadget(GadgetParams { levels, log_base, drop }: GadgetParams) -> String {
+    format!("z = 2^{log_base}, l = {levels}, {drop} low bits dropped")
 }
 
 /// Limits of a scheme whose queries ask for one record and need no registration.

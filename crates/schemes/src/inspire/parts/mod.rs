@@ -1,9 +1,10 @@
-//! InsPIRe over several databases for [`crate::batched`]: one record of each in one answer.
+//! InsPIRe over several databases: one record of each.
 //!
-//! A pack takes d LWE encryptions under one key, from any database. So m databases of the same
-//! shape are parts of one: each has ring elements of d/m words, d/m rows of every pack, and its own
-//! selector. One packing matrix and one RLWE encryption serve all parts, instead of m each; the
-//! selectors are m times as long. t is 1, since each part would need its own point.
+//! [`crate::batched`] uses it. A pack takes d LWE encryptions under one key, from any database. So m
+//! databases of the same shape are parts of one: each has ring elements of d/m words, d/m rows of
+//! every pack, and its own selector. One packing matrix and one RLWE encryption serve all parts,
+//! instead of m each; the selectors are m times as long. t is 1, since each part would need its own
+//! point.
 //!
 //! | InsPIRe | here |
 //! |---|---|

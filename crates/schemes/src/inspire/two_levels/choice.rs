@@ -1,11 +1,11 @@
 //! Choice and encoding of parameters.
 //!
 //! The search finds the message bits with the smallest messages that decode at both levels. The
-//! first level is switched to whole digits: A = τ·D bits of a mask word and B = τ′·D of a body word.
-//! For each D, τ, τ′ and rounding of keys, the variance that each level's threshold leaves after
-//! packing and switching goes to the rounding of its selector, in closed form.
+//! first level is switched to whole digits: A = τ·D bits of a mask word and B = τ′·D of a body
+//! word. For each D, τ, τ′ and rounding of keys, the variance that each level's threshold leaves
+//! after packing and switching goes to the rounding of its selector, in closed form.
 
-use papir_core::codec::{Reader, Writer};
+use papir_core::codec::Writer;
 use papir_core::scheme::Parameters;
 use papir_core::{Choice, Description, Error, Goal, Privacy, Result, Shape, UpdateCost};
 use papir_lattice::gadget::GadgetParams;
@@ -17,7 +17,7 @@ use super::layout::Layout;
 use super::literal::{Literal, MAX_QUERY_BITS, NAME};
 use super::noise::{Noise, NoiseInput, WORD_BITS};
 use super::params::Params;
-use crate::shared::describe::{one_record, security};
+use crate::shared::describe::{self, one_record, security};
 use crate::shared::digits::Digits;
 use crate::shared::goals::{best, successes};
 use crate::shared::parameter_errors::refused;
@@ -158,13 +158,7 @@ impl Parameters for Params {
                 ("records of a unit", layout.per_unit().to_string()),
                 ("gamma_0, gamma_1, gamma_2", format!("{}, {}, {}", gammas[0], gammas[1], gammas[2])),
                 ("digits of a mask and of a body", format!("{} and {}", mask.count, body.count)),
-                (
-                    "packing gadget",
-                    format!(
-                        "z = 2^{}, l = {}, {} low bits dropped",
-                        gadget.log_base, gadget.levels, gadget.drop
-                    ),
-                ),
+                ("packing gadget", describe::gadget(*gadget)),
                 ("query bits", format!("{} and {}", query_bits[0], query_bits[1])),
                 ("key bits", key_bits.to_string()),
                 ("answer bits (mask, body)", format!("{}, {}", answer.a, answer.b)),
@@ -190,27 +184,16 @@ impl Parameters for Params {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        Self::new(read_all("the parameters of InsPIRe(2)", bytes, read_literal)?)
+        Self::new(read_all("the parameters of InsPIRe(2)", bytes, |reader| {
+            let (shape, rlwe, blocks) = (read_shape(reader)?, read_ring(reader)?, reader.u32()? as usize);
+            let gammas = [reader.u32()? as usize, reader.u32()? as usize, reader.u32()? as usize];
+            let gadget = gadget_of(read_bytes(reader)?);
+            let [first, second, key_bits, bits, mask, body, a, b] = read_bytes(reader)?;
+            let [mask, body] = [mask, body].map(|count| Digits { bits, count: count as usize });
+            let (query_bits, answer) = ([first, second], ResponseBits { a, b });
+            Ok(Literal { shape, rlwe, blocks, gammas, gadget, query_bits, key_bits, mask, body, answer })
+        })?)
     }
-}
-
-fn read_literal(reader: &mut Reader<'_>) -> Result<Literal> {
-    let (shape, rlwe, blocks) = (read_shape(reader)?, read_ring(reader)?, reader.u32()? as usize);
-    let gammas = [reader.u32()? as usize, reader.u32()? as usize, reader.u32()? as usize];
-    let gadget = gadget_of(read_bytes(reader)?);
-    let [first, second, key_bits, bits, mask, body, a, b] = read_bytes(reader)?;
-    Ok(Literal {
-        shape,
-        rlwe,
-        blocks,
-        gammas,
-        gadget,
-        query_bits: [first, second],
-        key_bits,
-        mask: Digits { bits, count: mask as usize },
-        body: Digits { bits, count: body as usize },
-        answer: ResponseBits { a, b },
-    })
 }
 
 /// The literal with the smallest messages, with other gadget, digits and bits than the given one,
@@ -249,8 +232,8 @@ fn digits(bits: u32) -> impl Iterator<Item = (Digits, Digits)> {
 fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
     let input = NoiseInput::new(&literal, layout);
     let (noise, Setting { degree, modulus, sigma, .. }) = (Noise::compute(&input), input.setting);
-    // The fewest bits of a selector whose rounding, times the words of a row, adds at most `left` to
-    // the variance of the widest selector.
+    // The fewest bits of a selector whose rounding, times the words of a row, adds at most `left`
+    // to the variance of the widest selector.
     let query_bits = |level: usize, left: f64| {
         let bits = bits_for_rounding(modulus, left / input.squares(level))?;
         (bits <= MAX_QUERY_BITS).then_some(bits)

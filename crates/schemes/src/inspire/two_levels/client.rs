@@ -102,8 +102,8 @@ impl Client {
         all
     }
 
-    /// The words modulo 2^plain of one encryption, and whether every coefficient is within the bound
-    /// on the noise.
+    /// The words modulo 2^plain of one encryption, and whether every coefficient is within the
+    /// bound on the noise.
     fn open(&self, key: &SecretKey, bits: ResponseBits, plain: u32, mask: &[u64], body: &[u64]) -> Opened {
         let bound = FILL * 2f64.powi((bits.a - plain) as i32 - 1);
         let phases = bits.phases(self.params.rlwe().ring(), key, mask, body);

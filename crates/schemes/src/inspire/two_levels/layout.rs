@@ -1,7 +1,7 @@
 //! Layout and encoding of the matrix D.
 //!
-//! Records fill units of γ₀ words, t units make a column. The words of units are whitened and placed
-//! in row groups.
+//! Records fill units of γ₀ words, t units make a column. The words of units are whitened and
+//! placed in row groups.
 
 use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
 use papir_lattice::selection::{group_rows, matrix, matrix_words, place};

@@ -44,7 +44,8 @@ impl Params {
     /// Checks a literal: security from the table, failure probability from the noise.
     ///
     /// # Errors
-    /// [`papir_core::Error::Insecure`], [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`].
+    /// [`papir_core::Error::Insecure`], [`papir_core::Error::Parameters`] or
+    /// [`papir_core::Error::OutOfBounds`].
     pub fn new(literal: Literal) -> Result<Self> {
         let params = Self::build(literal, RlweParams::new(literal.rlwe).map_err(unfit(NAME))?)?;
         check_failure(NAME, params.failure_log2)?;
@@ -54,7 +55,8 @@ impl Params {
     /// Builds parameters without checking security or correctness, for tests at small degrees.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`] if the values do not fit together.
+    /// [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`] if the values do not
+    /// fit together.
     pub fn insecure(literal: Literal) -> Result<Self> {
         Self::build(literal, RlweParams::insecure(literal.rlwe).map_err(refused(NAME))?)
     }
@@ -178,20 +180,14 @@ impl Params {
         // Words of messages are unpacked, split, lifted or rounded.
         let answer: usize = self.literal.answer_words().iter().sum();
         let words = 2 * (first + second + keys + self.layout.rows() + self.digit_rows() + answer);
+        let setup = self.material_work(self.layout.blocks);
+        let (digits, digit_groups) = (2 * self.digit_words(), self.digit_rows() / matvec_i16::ROWS);
         Work {
-            setup: self.material_work(self.layout.blocks).with(
-                Operation::Encode16,
-                database / 2.0,
-                self.layout.columns,
-            ),
+            setup: setup.with(Operation::Encode16, database / 2.0, self.layout.columns),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
             answer: Counts::new()
                 .with(Operation::Select16, database, groups)
-                .with(
-                    Operation::Select16,
-                    2.0 * self.digit_words() as f64,
-                    self.digit_rows() / matvec_i16::ROWS,
-                )
+                .with(Operation::Select16, digits as f64, digit_groups)
                 .with(Operation::Matrix, matrices as f64, groups)
                 .with(Operation::Pack, online_packs, online)
                 .with(Operation::Word, words as f64, 1),

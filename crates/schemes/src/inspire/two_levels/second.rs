@@ -87,8 +87,8 @@ pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     rows
 }
 
-/// resp₂: selects from rows of digits ([`body_digits`]) and packs the selection by γ₂, while a query
-/// waits. `masks` are those of the second selector.
+/// resp₂: selects from rows of digits ([`body_digits`]) and packs the selection by γ₂, while a
+/// query waits. `masks` are those of the second selector.
 pub(super) fn respond(
     params: &Params,
     packing: &PartialInspiring,
