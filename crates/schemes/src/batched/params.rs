@@ -66,7 +66,7 @@ impl Bucket for InspireInParts {
     const BATCHED_ID: u16 = 12;
 
     fn parts(params: &PartsParams) -> usize {
-        params.parts()
+        params.parts
     }
 
     fn part_records(params: &PartsParams, records: u64) -> u64 {

@@ -1,20 +1,36 @@
-//! Choice, description and encoding of parameters.
+//! Choice and encoding of parameters.
+//!
+//! For a shape and an interpolation, the search finds modulus, gadgets (appendix G.1) and message
+//! bits with the smallest messages at a failure probability of 2⁻⁴⁰; for a goal, also the t.
+
+use std::cell::Cell;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Parameters;
 use papir_core::{Choice, Description, Error, Goal, MAX_RECORD_BITS, Privacy, Result, Shape, UpdateCost};
-use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::interpolation::Interpolation;
-use super::layout::{PLAINTEXT, elements};
+use super::layout::{Layout, PLAINTEXT, bundle};
 use super::literal::{KeyBits, Literal, NAME};
+use super::noise;
 use super::params::Params;
-use super::search::{self, Search};
+use super::widths::{Frame, MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS};
 use crate::shared::messages::{
     gadget_of, gadget_values, read_bytes, read_ring, read_shape, write_bytes, write_ring, write_shape,
 };
-use crate::shared::parameters::{MAX_FAILURE_LOG2, one_record, security};
+use crate::shared::parameters::{MAX_FAILURE_LOG2, best, gadget, one_record, refused, security, successes};
+
+/// Moduli and numbers of digits are polished if their messages are at most a 32nd larger than the
+/// smallest.
+const CLOSE: u64 = 32;
+/// Odd factors of a t other than powers of two. The rotations of an interpolation grow with their
+/// squares.
+const ODD_FACTORS: [usize; 2] = [3, 5];
+/// Factor by which a t that is not a power of two must be better.
+const PREFERENCE: f64 = 0.99;
+/// Factor by which its setup may take longer.
+const MAX_SETUP: f64 = 2.0;
 
 impl Params {
     /// The smallest messages with at most `columns` columns, as many as a t of a power of two, or
@@ -24,9 +40,9 @@ impl Params {
     /// As [`Params::with_points`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let least = elements(&shape, degree)?.div_ceil(columns.max(1)) as usize;
+        let least = bundle(shape, degree)?.units().div_ceil(columns.max(1)) as usize;
         let of_factor = |odd: &usize| odd * least.div_ceil(*odd).next_power_of_two();
-        let mixed = search::ODD_FACTORS.iter().map(of_factor).filter(|&points| points <= 2 * degree);
+        let mixed = ODD_FACTORS.iter().map(of_factor).filter(|&points| points <= 2 * degree);
         // Above 2d points there are products of powers of two only.
         let points = mixed.fold(least.next_power_of_two(), usize::min);
         Self::with_points(shape, points)
@@ -46,7 +62,7 @@ impl Params {
     /// As [`Params::with_points`].
     pub fn failing_less(shape: Shape, points: usize, failure_log2: f64) -> Result<Self> {
         let interpolation = Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?;
-        Search::failing(failure_log2.min(MAX_FAILURE_LOG2))?.smallest(shape, interpolation)
+        Search::new(failure_log2.min(MAX_FAILURE_LOG2))?.smallest(shape, interpolation)
     }
 
     /// The smallest messages for a shape and an interpolation.
@@ -55,13 +71,28 @@ impl Params {
     /// [`Error::Parameters`] if no answer would decode, [`Error::OutOfBounds`] for too many columns
     /// or rows.
     pub fn with_interpolation(shape: Shape, interpolation: Interpolation) -> Result<Self> {
-        Search::new()?.smallest(shape, interpolation)
+        Search::new(MAX_FAILURE_LOG2)?.smallest(shape, interpolation)
     }
 }
 
 impl Parameters for Params {
+    /// The best of the candidates for a goal. A t that is not a power of two must be better by 1 %,
+    /// and its setup may take at most twice as long.
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        search::choose(shape, goal)
+        let affordable = Self::candidates(shape)?.into_iter().filter(|one| one.affordable(goal));
+        let (powers, others): (Vec<_>, Vec<_>) = affordable.partition(is_power);
+        let best = |all: Vec<Self>| best(all, |params| params.score(goal));
+        let better = |power: &Self, other: &Self| {
+            other.score(goal) < PREFERENCE * power.score(goal)
+                && other.rough_setup_seconds() <= MAX_SETUP * power.rough_setup_seconds()
+        };
+        match (best(powers), best(others)) {
+            (Some(power), Some(other)) if better(&power, &other) => Ok(other),
+            (Some(one), _) | (None, Some(one)) => Ok(one),
+            (None, None) => {
+                Err(refused(NAME)(format!("{shape:?}: the packing matrices would exceed the database")))
+            }
+        }
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -73,7 +104,7 @@ impl Parameters for Params {
     }
 
     fn candidates(shape: Shape) -> Result<Vec<Self>> {
-        search::candidates(shape)
+        Search::new(MAX_FAILURE_LOG2)?.candidates(shape)
     }
 
     fn label(&self) -> String {
@@ -85,8 +116,6 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let gadget =
-            |g: GadgetParams| format!("z = 2^{}, l = {}, {} low bits dropped", g.log_base, g.levels, g.drop);
         let (literal, layout) = (self.literal(), self.layout());
         Description {
             scheme: NAME,
@@ -94,7 +123,7 @@ impl Parameters for Params {
             shape: layout.shape,
             sizes: self.sizes(),
             security: self.rlwe().security().map(security),
-            failure_log2: self.failure_log2(),
+            failure_log2: self.failure_log2,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: vec![
                 ("d", layout.degree.to_string()),
@@ -161,3 +190,117 @@ fn read_interpolation(points: usize, mut reader: Reader<'_>) -> Result<Interpola
     let expected = format!("two or more numbers whose product is {points}");
     Err(Error::malformed("the points of InsPIRe's variables", format!("{sizes:?}"), expected))
 }
+
+/// The moduli and gadgets that are searched.
+struct Search {
+    moduli: Vec<Modulus>,
+    /// log₂ of the largest failure probability.
+    failure_log2: f64,
+    /// Number of computed variances; a test bounds it.
+    tried: Cell<usize>,
+}
+
+impl Search {
+    /// A search for a failure probability of at most 2^`failure_log2`.
+    fn new(failure_log2: f64) -> Result<Self> {
+        let moduli = MODULI.into_iter().map(Modulus::new).collect::<Result<_>>()?;
+        Ok(Self { moduli, failure_log2, tried: Cell::new(0) })
+    }
+
+    /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest
+    /// digits, then the smallest modulus.
+    fn smallest(&self, shape: Shape, interpolation: Interpolation) -> Result<Params> {
+        let layout = Layout::new(shape, RlweLiteral::DEFAULT.degree, interpolation)?;
+        let frames = self.frames(&layout);
+        let cut: Vec<_> = frames.iter().filter_map(|frame| Some((frame, frame.cut()?))).collect();
+        let least = cut.iter().map(|(frame, widths)| frame.bits(widths)).min().unwrap_or(0);
+        let close = cut.into_iter().filter(|(frame, widths)| frame.bits(widths) <= least + least / CLOSE);
+        let polished = close.map(|(frame, widths)| (frame, frame.polish(widths)));
+        let best = polished.min_by_key(|(frame, widths)| frame.bits(widths));
+        let found =
+            best.and_then(|(frame, widths)| Some((frame.literal(&widths)?, frame.modulus.rlwe.clone())));
+        let (literal, rlwe) = found.ok_or_else(|| {
+            refused(NAME)(format!(
+                "t = {} and {} columns fail with probability above 2^-40 even at full message precision",
+                layout.interpolation, layout.columns
+            ))
+        })?;
+        Params::of_ring(literal, rlwe)
+    }
+
+    /// Fewest digits first, then the smallest modulus.
+    fn frames<'a>(&'a self, layout: &'a Layout) -> Vec<Frame<'a>> {
+        let levels = |packing| (0..RGSW_LEVELS.len()).map(move |rgsw| (packing, rgsw));
+        let levels = (0..PACKING_LEVELS.len()).flat_map(levels);
+        let frames = levels.flat_map(|(packing, rgsw)| {
+            self.moduli.iter().filter_map(move |modulus| self.frame(modulus, layout, packing, rgsw))
+        });
+        frames.collect()
+    }
+
+    fn frame<'a>(
+        &'a self,
+        modulus: &'a Modulus,
+        layout: &'a Layout,
+        packing: usize,
+        rgsw: usize,
+    ) -> Option<Frame<'a>> {
+        let allowed = noise::allowed(layout, modulus.value, self.failure_log2)?;
+        let d = layout.degree as u64;
+        let keys = PACKING_LEVELS[packing] as u64 * d;
+        let points = 2 * RGSW_LEVELS[rgsw] as u64 * layout.interpolation.variables().len() as u64 * d;
+        let answer = layout.chunks as u64 * d;
+        Some(Frame {
+            modulus,
+            layout,
+            packing: &modulus.packing[packing],
+            rgsw: &modulus.rgsw[rgsw],
+            // The checked parameters sum up in another order.
+            allowed: allowed * (1.0 - 1e-9),
+            squared_sums: noise::squared_sums(layout),
+            coefficients: [layout.columns as u64, keys, keys, points, answer, answer],
+            tried: &self.tried,
+        })
+    }
+
+    /// The smallest messages of each t: the powers of two that no other dominates in size and time,
+    /// then other t that nothing dominates.
+    fn candidates(&self, shape: Shape) -> Result<Vec<Params>> {
+        let degree = RlweLiteral::DEFAULT.degree;
+        let largest = bundle(shape, degree)?.units().next_power_of_two().min(8 * degree as u64) as usize;
+        let multiples = |odd: usize| std::iter::successors(Some(odd), |t| Some(2 * t));
+        let of_points =
+            |t| Interpolation::of_points(t, degree).and_then(|points| self.smallest(shape, points));
+        let powers = multiples(1).take_while(|&t| t <= largest).map(of_points);
+        let mut candidates = undominated(successes(powers)?);
+        let most = largest.min(2 * degree);
+        let others = ODD_FACTORS.into_iter().flat_map(|odd| multiples(odd).take_while(|&t| t < most));
+        let others: Vec<Params> = others.map(of_points).filter_map(Result::ok).collect();
+        let all: Vec<Params> = candidates.iter().cloned().chain(others).collect();
+        candidates.extend(undominated(all).into_iter().filter(|one| !is_power(one)));
+        Ok(candidates)
+    }
+}
+
+/// The candidates that no other dominates in message bytes and answer time.
+fn undominated(all: Vec<Params>) -> Vec<Params> {
+    let costs: Vec<(u64, f64)> = all.iter().map(|one| (one.message_bytes(), one.rough_seconds())).collect();
+    let dominated = |i: usize| {
+        let (bytes, seconds) = costs[i];
+        let beats = |(j, other): (usize, &(u64, f64))| {
+            let equal = *other == (bytes, seconds);
+            other.0 <= bytes && other.1 <= seconds && (!equal || j < i)
+        };
+        costs.iter().enumerate().any(beats)
+    };
+    let keep: Vec<bool> = (0..all.len()).map(|i| !dominated(i)).collect();
+    all.into_iter().zip(keep).filter_map(|(one, keep)| keep.then_some(one)).collect()
+}
+
+fn is_power(params: &Params) -> bool {
+    params.layout().points.is_power_of_two()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

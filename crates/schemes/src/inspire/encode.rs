@@ -1,72 +1,86 @@
-//! ENCODEDB (Algorithm 7): records → whitened words → polynomial coefficients → row groups of
-//! centred 16-bit words.
+//! ENCODEDB (Algorithm 7) and its inverse, column by column.
+//!
+//! Records become whitened words, these the coefficients of a polynomial for each column, and
+//! centred 16-bit words in row groups. The inverse evaluates a column's polynomial at its t points.
 
 use papir_core::{Progress, Records, Result};
 use papir_kernels::matvec_i16;
 use papir_kernels::pointwise::Modulus;
-use papir_lattice::selection::write_columns;
+use papir_lattice::selection::{matrix, write_columns};
 use papir_ring::prg::{Expander, Seed};
 use rayon::prelude::*;
 
 use super::layout::{Layout, PLAINTEXT};
-use super::masks::whitening;
 use crate::shared::matrices::BLOCK_COLUMNS;
 
 /// The centred value that does not fit 16 bits: +32768, stored as −32768.
 const EXCEPTION: i32 = 1 << 15;
 
+/// The stream that whitens chunk `chunk` of all records; element e starts at byte e·2d.
+pub fn whitening(seed: &Seed, chunk: usize) -> Expander {
+    seed.expand("inspire/whitening", chunk as u64)
+}
+
+/// [`whitening`] from an element on.
+pub(super) fn whitening_from(layout: &Layout, seed: &Seed, chunk: usize, element: u64) -> Expander {
+    let mut stream = whitening(seed, chunk);
+    stream.seek(element * layout.element_bytes() as u64);
+    stream
+}
+
+/// Adds 16-bit words to the whitening stream in `bytes`, which gives their bytes.
+pub(super) fn unwhiten(words: &[u32], bytes: &mut [u8]) {
+    for (pair, &word) in bytes.chunks_exact_mut(2).zip(words) {
+        let [low, high] = (word as u16).to_le_bytes();
+        pair[0] ^= low;
+        pair[1] ^= high;
+    }
+}
+
 /// Encodes all records as the matrix D′, in the row groups of [`matvec_i16`]. Returns the
 /// exceptions: the sorted (row, column) of coefficients +32768, which are stored as −32768.
-///
-/// # Errors
-/// Those of the source.
-pub fn encode(
+pub(super) fn encode(
     layout: &Layout,
     seed: &Seed,
     records: &dyn Records,
     tiles: &mut [i16],
     progress: &dyn Progress,
 ) -> Result<Vec<[u32; 2]>> {
+    let encode = |index: usize| {
+        let mut bytes = vec![0; layout.points * layout.bundle.unit_bytes];
+        layout.bundle.read(records, (index * layout.points) as u64, &mut bytes)?;
+        Ok(Column::encode(layout, seed, index, &bytes))
+    };
     let mut exceptions = Vec::new();
     progress.stage("encode", layout.columns as u64);
     for first in (0..layout.columns).step_by(BLOCK_COLUMNS) {
-        let count = BLOCK_COLUMNS.min(layout.columns - first);
-        let columns: Result<Vec<Column>> = (first..first + count)
-            .into_par_iter()
-            .map(|i| Ok(Column::encode(layout, seed, i, &read_column(layout, records, i)?)))
-            .collect();
+        let block = first..layout.columns.min(first + BLOCK_COLUMNS);
+        let columns = block.into_par_iter().map(encode).collect::<Result<Vec<_>>>()?;
         let (words, listed): (Vec<_>, Vec<_>) =
-            columns?.into_iter().map(|column| (column.words, column.exceptions)).unzip();
+            columns.into_iter().map(|column| (column.words, column.exceptions)).unzip();
         write_columns(tiles, layout.columns, first, &words);
         exceptions.extend(listed.into_iter().flatten());
-        progress.advance(count as u64);
+        progress.advance(words.len() as u64);
     }
     exceptions.sort_unstable();
     Ok(exceptions)
 }
 
-/// One encoded column: all rows, and its exceptions.
-pub struct Column {
-    /// Index of the column.
-    pub index: usize,
-    /// The words of all rows.
-    pub words: Vec<i16>,
-    /// Exceptions of this column, as [`encode`] returns them.
-    pub exceptions: Vec<[u32; 2]>,
+/// One encoded column: the words of all rows, and exceptions as [`encode`] returns them.
+pub(super) struct Column {
+    pub(super) index: usize,
+    words: Vec<i16>,
+    pub(super) exceptions: Vec<[u32; 2]>,
 }
 
 impl Column {
     /// Encodes the bytes of t elements, one after the other, each with all its chunks.
-    ///
-    /// # Panics
-    /// If there are fewer than t · chunks · 2d bytes.
-    pub fn encode(layout: &Layout, seed: &Seed, index: usize, bytes: &[u8]) -> Self {
+    pub(super) fn encode(layout: &Layout, seed: &Seed, index: usize, bytes: &[u8]) -> Self {
         let words = layout.points * layout.degree;
         let mut encoded = Self { index, words: vec![0; layout.rows()], exceptions: Vec::new() };
         let mut values = vec![0u32; words];
         for chunk in 0..layout.chunks {
-            let mut stream = whitening(seed, chunk);
-            stream.seek((index * layout.points * layout.element_bytes()) as u64);
+            let mut stream = whitening_from(layout, seed, chunk, (index * layout.points) as u64);
             for (point, element) in values.chunks_exact_mut(layout.degree).enumerate() {
                 let start = (point * layout.chunks + chunk) * layout.element_bytes();
                 whiten(&bytes[start..][..layout.element_bytes()], &mut stream, element);
@@ -90,13 +104,6 @@ impl Column {
     }
 }
 
-/// The bytes of a column's t elements, each with all its chunks; zeros after the last record.
-fn read_column(layout: &Layout, records: &dyn Records, column: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; layout.points * layout.bundle.unit_bytes];
-    layout.bundle.read(records, (column * layout.points) as u64, &mut bytes)?;
-    Ok(bytes)
-}
-
 /// The 16-bit words of one ring element, whitened by the next bytes of the stream.
 fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
     let mut mask = vec![0; bytes.len()];
@@ -108,10 +115,7 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
 }
 
 /// Overwrites columns, given in any order.
-///
-/// # Panics
-/// If `tiles` or a column is not of this layout.
-pub fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
+pub(super) fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
     let pairs = layout.pairs();
     tiles.par_chunks_exact_mut(pairs * 2 * matvec_i16::ROWS).enumerate().for_each(|(group, tile)| {
         let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
@@ -119,4 +123,52 @@ pub fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
             matvec_i16::scatter_column(tile, 1, pairs, column.index, &column.words[rows.clone()]);
         }
     });
+}
+
+/// An encoded matrix, read by columns.
+pub(super) struct Columns<'a> {
+    layout: &'a Layout,
+    seed: &'a Seed,
+    tiles: &'a [i16],
+    /// (column, row) of the words that represent +32768, sorted.
+    exceptions: Vec<[u32; 2]>,
+}
+
+impl<'a> Columns<'a> {
+    /// A matrix that [`encode`] made under this seed.
+    pub(super) fn new(layout: &'a Layout, seed: &'a Seed, tiles: &'a [i16], exceptions: &[[u32; 2]]) -> Self {
+        let mut exceptions: Vec<_> = exceptions.iter().map(|&[row, column]| [column, row]).collect();
+        exceptions.sort_unstable();
+        Self { layout, seed, tiles, exceptions }
+    }
+
+    /// The bytes of a column's t elements, one after the other, each with all its chunks.
+    pub(super) fn decode(&self, column: usize) -> Vec<u8> {
+        let Layout { points, degree, chunks, interpolation, .. } = *self.layout;
+        let bytes = self.layout.element_bytes();
+        let mut coefficients = self.residues(column);
+        let mut elements = vec![0; points * chunks * bytes];
+        for (chunk, values) in coefficients.chunks_exact_mut(points * degree).enumerate() {
+            interpolation.to_values(values, degree, Modulus::new(PLAINTEXT));
+            let mut stream = whitening_from(self.layout, self.seed, chunk, (column * points) as u64);
+            for (k, words) in values.chunks_exact(degree).enumerate() {
+                let out = &mut elements[(k * chunks + chunk) * bytes..][..bytes];
+                stream.fill(out);
+                unwhiten(words, out);
+            }
+        }
+        elements
+    }
+
+    /// One column of the matrix as residues modulo p.
+    fn residues(&self, column: usize) -> Vec<u32> {
+        let words = matrix::read_column(self.tiles, self.layout.columns, column);
+        let residue = |word: i16| i32::from(word).rem_euclid(PLAINTEXT as i32) as u32;
+        let mut residues: Vec<u32> = words.into_iter().map(residue).collect();
+        let start = self.exceptions.partition_point(|[c, _]| (*c as usize) < column);
+        for [_, row] in self.exceptions[start..].iter().take_while(|[c, _]| *c as usize == column) {
+            residues[*row as usize] = PLAINTEXT / 2;
+        }
+        residues
+    }
 }

@@ -9,13 +9,11 @@
 //! the transform of size m gives; Lagrange interpolation across the r cosets gives Q_j. This takes
 //! tᵢ·(log m + r) ring operations instead of tᵢ².
 
-use std::fmt;
+use std::{fmt, iter};
 
 use papir_core::{Error, Result};
 use papir_kernels::monomial;
 use papir_kernels::pointwise::{self, Modulus};
-
-use super::lagrange::Nodes;
 
 /// Most variables; four of 2d points exceed a column.
 pub const MAX_VARIABLES: usize = 4;
@@ -49,8 +47,8 @@ impl Interpolation {
         if points <= most || !points.is_power_of_two() || !degree.is_power_of_two() {
             return Self::of_one_variable(points);
         }
-        let mut sizes = Vec::new();
         let mut left = points;
+        let mut sizes = Vec::new();
         while left > 1 {
             sizes.push(left.min(most));
             left /= left.min(most);
@@ -64,9 +62,8 @@ impl Interpolation {
     /// [`Error::OutOfBounds`] for more than [`MAX_VARIABLES`], for one of fewer than 2 points, or
     /// for more than 2³² − 1 points in all.
     pub fn of_variables(sizes: &[usize]) -> Result<Self> {
-        let found = sizes.len() as u64;
         if sizes.len() > MAX_VARIABLES {
-            return Err(Error::out_of_bounds("the number of variables", found, "at most 4"));
+            return Err(Error::out_of_bounds("the number of variables", sizes.len() as u64, "at most 4"));
         }
         let mut all = [1; MAX_VARIABLES];
         let mut points = 1u32;
@@ -74,12 +71,9 @@ impl Interpolation {
             let fits = u32::try_from(size).ok().filter(|&size| size >= 2);
             let product = fits.and_then(|size| points.checked_mul(size));
             let (Some(size), Some(product)) = (fits, product) else {
-                let expected = "2 or more, below 2^32 in all";
-                return Err(Error::out_of_bounds(
-                    "the interpolation points of a variable",
-                    size as u64,
-                    expected,
-                ));
+                let (what, expected) =
+                    ("the interpolation points of a variable", "2 or more, below 2^32 in all");
+                return Err(Error::out_of_bounds(what, size as u64, expected));
             };
             (*place, points) = (size, product);
         }
@@ -104,7 +98,9 @@ impl Interpolation {
         let mut next = |size: usize| {
             let point = left % size as u32;
             left /= size as u32;
-            exponent(size, point, degree)
+            let bits = size.trailing_zeros();
+            let (coset, root) = (point >> bits, point & ((1 << bits) - 1));
+            coset + root * ((2 * degree as u32) >> bits)
         };
         self.variables().map(&mut next).collect()
     }
@@ -145,11 +141,11 @@ impl Interpolation {
     }
 
     /// Average cost of interpolating one ring element: levels of a transform, and rotations of
-    /// [`super::lagrange`].
+    /// [`Nodes`].
     pub fn work(&self, degree: usize) -> (f64, f64) {
         let of_variable = |size: usize| {
             let roots = 1usize << size.trailing_zeros();
-            let rotations = super::lagrange::rotations(size / roots, roots, degree);
+            let rotations = rotations(size / roots, roots, degree);
             (f64::from(roots.ilog2()), rotations as f64 / (size / roots) as f64)
         };
         self.variables().map(of_variable).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
@@ -167,13 +163,6 @@ impl fmt::Display for Interpolation {
 /// Maps a line of polynomials, which it overwrites, to another: values coset by coset, or
 /// coefficients in order.
 type Transform = fn(&mut Axis, &mut [u32], &mut [u32]);
-
-/// Exponent of point k of a variable with `size` points.
-fn exponent(size: usize, k: u32, degree: usize) -> u32 {
-    let bits = size.trailing_zeros();
-    let (coset, root) = (k >> bits, k & ((1 << bits) - 1));
-    coset + root * ((2 * degree as u32) >> bits)
-}
 
 /// One variable.
 struct Axis {
@@ -194,13 +183,9 @@ impl Axis {
         assert!(size <= 2 * degree, "{size} points of a variable, at most {}", 2 * degree);
         let roots = 1usize << size.trailing_zeros();
         let half = modulus.value().div_ceil(2);
-        let mut factor = (0..roots.ilog2()).fold(1, |factor, _| modulus.mul(factor, half));
+        let first = (0..roots.ilog2()).fold(1, |factor, _| modulus.mul(factor, half));
         let minus_half = modulus.sub(0, half);
-        let mut factors = Vec::new();
-        for _ in 0..size / roots {
-            factors.push(factor);
-            factor = modulus.mul(factor, minus_half);
-        }
+        let factors = iter::successors(Some(first), |&factor| Some(modulus.mul(factor, minus_half)));
         Self {
             degree,
             roots,
@@ -208,7 +193,7 @@ impl Axis {
             scratch: vec![0; degree],
             across: vec![0; size / roots * degree],
             nodes: Nodes::new(roots, degree, modulus),
-            factors,
+            factors: factors.take(size / roots).collect(),
         }
     }
 
@@ -300,4 +285,93 @@ impl Axis {
             monomial::rotate_mod(&mut line[place..][..d], &self.scratch, s * j % (2 * d), self.modulus);
         }
     }
+}
+
+/// Lagrange interpolation over R_p at the points X^{sm}, s = 0, 1, … (Algorithm 11 with Lemmas 7
+/// and 8; m = 1 there).
+///
+/// The printed algorithm is Newton's: divided differences, then the products with Z − X^{sm} from
+/// the last to the first. It has two slips, corrected here: the last difference starts as
+/// coefficient 0 of the result, and a product maps coefficient i to coefficient i − 1 less X^{sm}
+/// times coefficient i.
+///
+/// Lemma 8: 1/(X^a − X^b) is X^{−b}/(X^k − 1), k = a − b > 0, and by Lemma 7 1/(X^k − 1) =
+/// −1/2·Σ_{i<d/g} X^{ik}, g = gcd(k, 2d). d/g is a power of two 2^n, so the sum is Π_{i<n} (1 +
+/// X^{k·2^i}): n rotations and additions. The caller multiplies each coefficient by its factors
+/// −1/2.
+#[derive(Debug)]
+pub struct Nodes {
+    /// m.
+    step: usize,
+    degree: usize,
+    modulus: Modulus,
+    scratch: Vec<u32>,
+}
+
+impl Nodes {
+    /// Points X^{sm} in polynomials of `degree` residues modulo an odd number, m = `step`.
+    pub fn new(step: usize, degree: usize, modulus: Modulus) -> Self {
+        Self { step, degree, modulus, scratch: vec![0; degree] }
+    }
+
+    /// Maps values at the first points, polynomial by polynomial, to Newton's coefficients;
+    /// coefficient l is multiplied by (−2)^l.
+    ///
+    /// # Panics
+    /// If there are more than 2d/m values.
+    pub fn divide_differences(&mut self, values: &mut [u32]) {
+        let (d, count) = (self.degree, values.len() / self.degree);
+        assert!(count * self.step <= 2 * d, "{count} points at steps of {}", self.step);
+        for j in 1..count {
+            for i in (j..count).rev() {
+                let (before, from) = values.split_at_mut(i * d);
+                pointwise::sub_assign(&mut from[..d], &before[(i - 1) * d..], self.modulus);
+                self.divide(&mut from[..d], i, i - j);
+            }
+        }
+    }
+
+    /// poly ← −2·poly/(X^{im} − X^{jm}), i > j (Lemma 8).
+    fn divide(&mut self, poly: &mut [u32], i: usize, j: usize) {
+        let order = 2 * self.degree;
+        monomial::rotate_mod(&mut self.scratch, poly, (order - j * self.step) % order, self.modulus);
+        poly.copy_from_slice(&self.scratch);
+        let mut shift = (i - j) * self.step;
+        while shift != self.degree {
+            // poly ← poly·(1 + X^shift).
+            monomial::rotate_mod(&mut self.scratch, poly, shift, self.modulus);
+            pointwise::add_assign(poly, &self.scratch, self.modulus);
+            shift = 2 * shift % order;
+        }
+    }
+
+    /// Maps Newton's coefficients to those of the powers of Z, in place.
+    pub fn expand(&mut self, coefficients: &mut [u32]) {
+        let (d, count) = (self.degree, coefficients.len() / self.degree);
+        for s in (0..count.saturating_sub(1)).rev() {
+            for i in s..count - 1 {
+                let (low, high) = coefficients.split_at_mut((i + 1) * d);
+                monomial::rotate_mod(&mut self.scratch, &high[..d], s * self.step, self.modulus);
+                pointwise::sub_assign(&mut low[i * d..], &self.scratch, self.modulus);
+            }
+        }
+    }
+
+    /// The value at X^{sm}, by Horner's rule.
+    pub fn evaluate(&mut self, coefficients: &[u32], s: usize, value: &mut [u32]) {
+        let mut descending = coefficients.chunks_exact(self.degree).rev();
+        value.copy_from_slice(descending.next().unwrap_or_default());
+        for coefficient in descending {
+            monomial::rotate_mod(&mut self.scratch, value, s * self.step, self.modulus);
+            value.copy_from_slice(&self.scratch);
+            pointwise::add_assign(value, coefficient, self.modulus);
+        }
+    }
+}
+
+/// Rotations that [`Nodes::divide_differences`] and [`Nodes::expand`] make of `count` polynomials.
+fn rotations(count: usize, step: usize, degree: usize) -> usize {
+    let sums = |j: usize| (degree / step).ilog2().saturating_sub(j.trailing_zeros()) as usize;
+    let divisions: usize = (1..count).map(|j| (count - j) * (1 + sums(j))).sum();
+    divisions + count * (count - 1) / 2
 }

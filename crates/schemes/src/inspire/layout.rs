@@ -43,12 +43,11 @@ impl Layout {
             let expected = format!("at most {}", 2 * degree);
             return Err(Error::out_of_bounds("the points of a variable", found as u64, expected));
         }
-        let points = interpolation.points();
         if !degree.is_multiple_of(matvec_i16::ROWS) {
             return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
         }
-        let chunks = chunks(&shape, degree);
-        let bundle = Units::new(shape, chunks * 2 * degree)?;
+        let (points, bundle) = (interpolation.points(), bundle(shape, degree)?);
+        let chunks = bundle.unit_bytes / (2 * degree);
         let columns = bundle.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
         if rows > u64::from(u32::MAX) {
@@ -98,53 +97,7 @@ impl Layout {
     }
 }
 
-/// Ring elements of a record.
-fn chunks(shape: &Shape, degree: usize) -> usize {
-    shape.record_bytes().div_ceil(2 * degree)
-}
-
-/// The number of ring elements that hold all records, chunks counted once.
-///
-/// # Errors
-/// None: elements are as long as records need.
-pub fn elements(shape: &Shape, degree: usize) -> Result<u64> {
-    Ok(Units::new(*shape, chunks(shape, degree) * 2 * degree)?.units())
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_hold_whole_records() {
-        for (bits, stored, per_element, chunks) in [
-            (1, 1, 32768, 1),
-            (3, 3, 10920, 1),
-            (512, 512, 64, 1),
-            (2100, 2104, 15, 1),
-            (32768, 32768, 1, 1),
-            (32769, 32776, 1, 2),
-            (262_144, 262_144, 1, 8),
-        ] {
-            let four = Interpolation::of_points(4, 2048).unwrap();
-            let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, four).unwrap();
-            assert_eq!(
-                (layout.bundle.stored_bits, layout.per_element(), layout.chunks),
-                (stored, per_element, chunks)
-            );
-            let last = layout.locate(99_999);
-            assert!((last.column as usize) < layout.columns && last.block < 4);
-        }
-    }
-
-    #[test]
-    fn a_variable_has_at_most_2d_points() {
-        let shape = Shape::new(10, 8).unwrap();
-        let layout = |sizes: &[usize]| Layout::new(shape, 64, Interpolation::of_variables(sizes).unwrap());
-        for sizes in [&[][..], &[3], &[127], &[128], &[128, 2], &[128, 5, 128]] {
-            assert_eq!(layout(sizes).unwrap().points, sizes.iter().product::<usize>(), "{sizes:?}");
-        }
-        assert!(layout(&[129]).is_err() && layout(&[2, 256]).is_err());
-    }
+/// Records in as many ring elements of `degree` words as the longest needs.
+pub(super) fn bundle(shape: Shape, degree: usize) -> Result<Units> {
+    Units::new(shape, shape.record_bytes().next_multiple_of(2 * degree))
 }

@@ -1,9 +1,10 @@
 //! Unchecked parameters of InsPIRe.
 
-use papir_core::{Error, Result, Shape};
+use papir_core::{Result, Shape};
 use papir_kernels::matvec_i16;
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
+use papir_lattice::response::ResponseBits;
 
 use super::interpolation::Interpolation;
 use crate::shared::parameters::refused;
@@ -12,6 +13,8 @@ use crate::shared::parameters::refused;
 pub(crate) const NAME: &str = "inspire";
 /// Widest selector that the database pass supports.
 pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::MAX_PLANES as u32 * matvec_i16::PLANE_BITS;
+/// Fewest bits of an answer's coefficient: more than those of a word.
+pub(super) const LEAST_ANSWER_BITS: u32 = 17;
 
 /// InsPIRe.
 #[derive(Clone, Copy, Debug)]
@@ -63,43 +66,34 @@ pub struct Literal {
 }
 
 impl Literal {
+    /// Bits of an answer's mask and body.
+    pub(super) fn response(&self) -> ResponseBits {
+        let (a, b) = self.answer_bits;
+        ResponseBits { a, b }
+    }
+
     /// Checks the bits for a modulus, and the packing matrix.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`].
     pub(super) fn check(&self, modulus: u64) -> Result<()> {
-        let RlweLiteral { degree, sigma, .. } = self.rlwe;
-        let (a_bits, b_bits) = self.answer_bits;
+        let (RlweLiteral { degree, sigma, .. }, answer) = (self.rlwe, self.response());
         let below_q = |bits: u32| (1..=62).contains(&bits) && 1u64 << bits < modulus;
-        // The client decrypts with 64 bits: the mask of an answer times the secret must stay below
-        // q/2.
-        let product = 2f64.powi(a_bits as i32) * sigma * (degree as f64).sqrt() * 16.0;
-        let fits = product < modulus as f64 / 2.0
-            && below_q(a_bits)
-            && (1..=MAX_QUERY_BITS).contains(&self.query_bits)
+        let fits = answer.fit(degree, modulus as f64, sigma)
+            && answer.b >= LEAST_ANSWER_BITS
+            && below_q(answer.a)
+            && self.query_bits <= MAX_QUERY_BITS
             && below_q(self.query_bits)
-            && self.key_bits.all().into_iter().all(below_q)
-            && (17..=32).contains(&a_bits)
-            && (17..=a_bits).contains(&b_bits);
+            && self.key_bits.all().into_iter().all(below_q);
         if !fits {
-            return Err(unfit(format!("message bits {self:?} do not fit q = {modulus}")));
+            return Err(refused(NAME)(format!("message bits {self:?} do not fit q = {modulus}")));
         }
         check_matrix(degree, self.key_switch)
     }
 }
 
 /// Checks that entries of a packing matrix, sums of up to d digits, fit 32 bits.
-///
-/// # Errors
-/// [`Error::Parameters`].
 pub(super) fn check_matrix(degree: usize, key_switch: GadgetParams) -> Result<()> {
     let entry = (degree as u64) << (key_switch.log_base.clamp(1, 32) - 1);
     if entry < 1 << 31 {
         return Ok(());
     }
-    Err(unfit(format!("entries of the packing matrix reach {entry}: expected below 2^31")))
-}
-
-pub(super) fn unfit(reason: String) -> Error {
-    refused(NAME)(reason)
+    Err(refused(NAME)(format!("entries of the packing matrix reach {entry}: expected below 2^31")))
 }

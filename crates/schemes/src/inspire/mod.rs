@@ -11,40 +11,37 @@
 //! |---|---|
 //! | Algorithm 7, ENCODEDB | [`encode`] |
 //! | Algorithm 7, INTERPOLATE; appendices G.2, G.3 | [`interpolation`] |
-//! | Algorithm 11, Lemmas 7, 8 | [`lagrange`] |
-//! | Algorithm 7, GENFIXEDQUERYPARTS | [`masks`], [`Params::selector`] |
+//! | Algorithm 11, Lemmas 7, 8 | [`interpolation::Nodes`] |
+//! | Algorithm 7, GENFIXEDQUERYPARTS | [`Params::packing`], [`Params::rgsw_masks`], [`Params::selector`] |
 //! | Algorithm 9, line 7: H = D′·A | [`papir_lattice::selection`] |
 //! | Algorithm 1 (InspiRING) | [`papir_lattice::packing::inspiring`] |
 //! | Algorithm 8, QUERY | [`client`] |
 //! | Algorithm 9, RESPOND, EVALPOLY | [`server`], `prepared` |
 //! | Algorithm 10, EXTRACT | [`client`] |
 //! | Theorems 9, 10 | [`noise`] |
-//! | Theorem 12 (sizes) | `work`, [`wire`] |
-//! | appendix G.1 (gadgets) | `moduli`, `widths`, `search` |
+//! | Theorem 12 (sizes) | [`params`], [`wire`] |
+//! | appendix G.1 (gadgets) | `widths`, `choice` |
 //!
-//! Beyond the paper: `update` prepares only changed columns again, [`decode`] reads records back.
+//! Beyond the paper: `update` prepares only changed columns again, `encode::Columns` reads records
+//! back.
 
 mod choice;
 pub mod client;
-pub mod decode;
 pub mod encode;
 pub mod interpolation;
-pub mod lagrange;
 pub mod layout;
 mod literal;
-pub mod masks;
-mod moduli;
 pub mod noise;
 pub mod params;
 pub mod parts;
 mod prepared;
-mod search;
 pub mod server;
+#[cfg(test)]
+mod tests;
 pub mod two_levels;
 mod update;
 mod widths;
 pub mod wire;
-mod work;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
@@ -54,8 +51,10 @@ pub use client::{Client, Secret};
 pub use interpolation::Interpolation;
 pub use literal::Inspire;
 pub use params::Params;
-pub use server::Server;
 pub use wire::{Answer, Query};
+
+/// A prepared database.
+pub type Server = server::PartsServer<Inspire>;
 
 impl Scheme for Inspire {
     const NAME: &'static str = literal::NAME;

@@ -6,33 +6,13 @@
 //! t − 1. A product adds its noise to one ciphertext, and all later ones multiply that by unit
 //! monomials.
 
-use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Setting, failure_log2, rounding, variance_for};
+use papir_lattice::noise::{Setting, failure_log2, rounding, squares_of_uniform, variance_for};
 
 use super::layout::{Layout, PLAINTEXT};
 use super::literal::Literal;
 
 /// x of the chi-square tail e⁻ˣ = 2⁻⁶⁵: negligible against 2⁻⁴⁰, also over all coefficients.
 const TAIL: f64 = 45.0;
-
-/// Values that the noise depends on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NoiseInput<'a> {
-    pub(super) literal: &'a Literal,
-    pub(super) layout: &'a Layout,
-}
-
-impl NoiseInput<'_> {
-    /// q.
-    fn modulus(&self) -> f64 {
-        self.literal.rlwe.primes.map(f64::from).iter().product()
-    }
-
-    /// Setting of keys that are rounded to `key_bits` bits.
-    fn setting(&self, key_bits: u32) -> Setting {
-        Setting::error_like(self.layout.degree, self.modulus(), self.literal.rlwe.sigma, key_bits)
-    }
-}
 
 /// Variances of an answer's error by source, in units of q.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,14 +28,19 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Variances for these parameters.
-    pub(super) fn compute(input: &NoiseInput<'_>) -> Self {
-        let (points, literal) = (input.layout.points as f64, input.literal);
-        let [y_g, y_h, rgsw] = literal.key_bits.all().map(|bits| input.setting(bits));
-        let entry = selector(literal.rlwe.sigma, input.modulus(), literal.query_bits);
+    /// Variances for these parameters and q.
+    pub(super) fn compute(literal: &Literal, layout: &Layout, modulus: f64) -> Self {
+        let sigma = literal.rlwe.sigma;
+        let setting = |key_bits| Setting::error_like(layout.degree, modulus, sigma, key_bits);
+        let [y_g, y_h, rgsw] = literal.key_bits.all().map(setting);
+        let points = layout.points as f64;
+        // Of the d − 1 key switches of a pack all but the last are under y_g; a partial pack of n
+        // takes n − 1.
+        let pack = y_g.partial_packing(literal.key_switch, layout.degree - 1)
+            + y_h.partial_packing(literal.key_switch, 2);
         Self {
-            selection: squared_sums(input.layout) * entry,
-            packing: points * packing(&y_g, &y_h, literal.key_switch),
+            selection: squared_sums(layout) * selector(sigma, modulus, literal.query_bits),
+            packing: points * pack,
             evaluation: (points - 1.0) * rgsw.external_product(literal.rgsw),
             response: y_g.response_switch(literal.answer_bits.0, literal.answer_bits.1),
         }
@@ -67,9 +52,9 @@ impl Noise {
     }
 
     /// log₂ of the probability that a record does not decode: any coefficient of any chunk.
-    pub(super) fn failure_log2(&self, input: &NoiseInput<'_>) -> f64 {
+    pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64) -> f64 {
         let variance = self.before_switching() + self.response;
-        failure_log2(threshold(input.layout, input.modulus()), variance, coefficients(input.layout))
+        failure_log2(threshold(layout, modulus), variance, coefficients(layout))
     }
 }
 
@@ -96,51 +81,18 @@ pub(super) fn selector(sigma: f64, modulus: f64, query_bits: u32) -> f64 {
     sigma * sigma + rounding(modulus / 2f64.powi(query_bits as i32))
 }
 
-/// Variance that one pack adds: of its d − 1 key switches all but the last are under y_g.
-fn packing(y_g: &Setting, y_h: &Setting, gadget: GadgetParams) -> f64 {
-    // A partial pack of n takes n − 1 switches.
-    y_g.partial_packing(gadget, y_g.degree - 1) + y_h.partial_packing(gadget, 2)
-}
-
 /// Bound on Σ_c S_c², the factor of a selector entry's variance. S_c is the word of column c in the
 /// answer's coefficient, after Horner's rule a sum of t words.
 ///
-/// Whitened words are uniform and centred, of mean square m = 2³²/12. One word (t = 1): the sum of
-/// squares is C·m up to a deviation, of which ten standard ones are added (Var(x²) is (4/5)·m²).
-/// Sums of t words: S_c is as a Gaussian of variance t·m, so the sum is t·m times a chi-square of C
-/// degrees of freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ (Laurent, Massart 2000, Lemma
-/// 1).
+/// Whitened words are uniform and centred, of mean square m = 2³²/12. One word (t = 1): a sum of
+/// squares of uniform words. Sums of t words: S_c is as a Gaussian of variance t·m, so the sum is
+/// t·m times a chi-square of C degrees of freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ
+/// (Laurent, Massart 2000, Lemma 1).
 pub(super) fn squared_sums(layout: &Layout) -> f64 {
     let (columns, points) = (layout.columns as f64, layout.points as f64);
-    let mean = 2f64.powi(32) / 12.0;
-    let likely = if layout.points == 1 {
-        columns + 10.0 * (0.8 * columns).sqrt()
-    } else {
-        columns + 2.0 * (columns * TAIL).sqrt() + 2.0 * TAIL
-    };
-    (points * mean * likely).min(columns * points * points * 2f64.powi(30))
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use papir_core::Shape;
-
-    use super::super::interpolation::Interpolation;
-    use super::*;
-
-    fn bound(columns: u64, points: usize) -> f64 {
-        let shape = Shape::of_bytes(columns * points as u64, 4096).unwrap();
-        let interpolation = Interpolation::of_points(points, 2048).unwrap();
-        squared_sums(&Layout::new(shape, 2048, interpolation).unwrap())
+    if layout.points == 1 {
+        return squares_of_uniform(columns, 2f64.powi(15));
     }
-
-    /// One column under many points is a single square: its largest value counts, not its mean.
-    #[test]
-    fn few_columns_are_bounded_by_their_tail() {
-        let mean = 2f64.powi(32) / 12.0;
-        assert!(bound(1, 64) > 80.0 * 64.0 * mean, "{}", bound(1, 64) / mean);
-        assert!(bound(1 << 16, 4) < 1.06 * 4.0 * 65536.0 * mean);
-        assert_eq!(bound(1, 1), 2f64.powi(30));
-    }
+    let likely = columns + 2.0 * (columns * TAIL).sqrt() + 2.0 * TAIL;
+    (points * (2f64.powi(32) / 12.0) * likely).min(columns * points * points * 2f64.powi(30))
 }

@@ -1,17 +1,36 @@
-//! Checked parameters of InsPIRe.
+//! Checked parameters of InsPIRe, sizes and work.
+//!
+//! Sizes are those of Theorem 12, in papir's encoding.
 
-use papir_core::Result;
+use papir_core::cost::{Counts, Operation, Rates, Work};
+use papir_core::scheme::Parameters as _;
+use papir_core::{Goal, Result, Sizes};
+use papir_kernels::bits::packed_len;
+use papir_kernels::matvec_i16;
 use papir_lattice::gadget::Gadget;
-use papir_lattice::packing::inspiring::matrix_words;
+use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::inspiring::{Inspiring, matrix_words};
 use papir_lattice::params::RlweParams;
-use papir_lattice::response::ResponseBits;
+use papir_lattice::rgsw;
+use papir_ring::prg::Seed;
+use papir_ring::{Poly, Values};
 
+use super::interpolation::MAX_VARIABLES;
 use super::layout::{Layout, PLAINTEXT};
 use super::literal::NAME;
 pub use super::literal::{KeyBits, Literal};
-use super::noise::{Noise, NoiseInput};
+use super::noise::Noise;
 use crate::shared::matrices::Selector;
-use crate::shared::parameters::{check_failure, refused, unfit};
+use crate::shared::messages::SEED_BYTES;
+use crate::shared::parameters::{READ_RATE, check_failure, refused, score, sealed, sealed_public, unfit};
+
+/// Seconds of one external product of two digits, to compare candidates.
+const EXTERNAL_PRODUCT: f64 = 5e-5;
+/// Transform levels that take as long as one rotation and addition of Lagrange interpolation.
+/// Levels are timed as the two of four elements, with all that t > 1 costs.
+const ROTATION_LEVELS: f64 = 0.25;
+/// Labels of the RGSW encryptions of each variable's point.
+const RGSW: [&str; MAX_VARIABLES] = ["inspire/rgsw", "inspire/rgsw/1", "inspire/rgsw/2", "inspire/rgsw/3"];
 
 /// Checked parameters with the tables built from them.
 #[derive(Clone, Debug)]
@@ -22,7 +41,8 @@ pub struct Params {
     key_switch: Gadget,
     rgsw: Gadget,
     noise: Noise,
-    failure_log2: f64,
+    /// log₂ of the probability that an answer does not decode.
+    pub(super) failure_log2: f64,
 }
 
 impl Params {
@@ -53,12 +73,12 @@ impl Params {
 
     fn build(literal: Literal, rlwe: RlweParams) -> Result<Self> {
         let layout = Layout::new(literal.shape, literal.rlwe.degree, literal.interpolation)?;
-        literal.check(rlwe.ring().modulus())?;
+        let modulus = rlwe.ring().modulus();
+        literal.check(modulus)?;
         let gadget = |params| Gadget::new(rlwe.ring(), params).map_err(refused(NAME));
         let (key_switch, rgsw) = (gadget(literal.key_switch)?, gadget(literal.rgsw)?);
-        let input = NoiseInput { literal: &literal, layout: &layout };
-        let noise = Noise::compute(&input);
-        let failure_log2 = noise.failure_log2(&input);
+        let noise = Noise::compute(&literal, &layout, modulus as f64);
+        let failure_log2 = noise.failure_log2(&layout, modulus as f64);
         Ok(Self { literal, layout, rlwe, key_switch, rgsw, noise, failure_log2 })
     }
 
@@ -99,7 +119,7 @@ impl Params {
     }
 
     /// RGSW rows of the point of each variable.
-    pub fn rgsw_rows(&self) -> usize {
+    pub(super) fn rgsw_rows(&self) -> usize {
         2 * self.literal.rgsw.levels
     }
 
@@ -112,22 +132,6 @@ impl Params {
         self.literal.key_bits.all().into_iter().zip(counts).flat_map(of_kind).collect()
     }
 
-    /// Bits of an answer's mask and body.
-    pub fn answer_bits(&self) -> ResponseBits {
-        let (a, b) = self.literal.answer_bits;
-        ResponseBits { a, b }
-    }
-
-    /// Words of one pack's matrix.
-    pub fn matrix_words(&self) -> usize {
-        matrix_words(self.layout.degree, self.literal.key_switch.levels)
-    }
-
-    /// log₂ of the probability that an answer does not decode.
-    pub(super) fn failure_log2(&self) -> f64 {
-        self.failure_log2
-    }
-
     /// The selector of a column.
     pub fn selector(&self) -> Selector<'_> {
         Selector {
@@ -137,5 +141,134 @@ impl Params {
             scale: self.scale(),
             bits: self.literal.query_bits,
         }
+    }
+
+    /// InspiRING under the masks w_g and w_h of a public seed.
+    ///
+    /// # Errors
+    /// None for checked parameters: those of a gadget that does not fit.
+    pub fn packing(&self, seed: &Seed) -> Result<Inspiring> {
+        Inspiring::new(&self.rlwe, &self.key_switch, self.layout.degree, seed).map_err(refused(NAME))
+    }
+
+    /// Masks of the RGSW encryptions, variable by variable; none if a column is a single point.
+    pub fn rgsw_masks(&self, seed: &Seed) -> Vec<Poly<Values>> {
+        let labels = RGSW.iter().take(self.layout.interpolation.variables().len());
+        labels.flat_map(|label| rgsw::masks(self.rlwe.ring(), seed, label, &self.rgsw)).collect()
+    }
+
+    /// Payload bytes of the selector, and of the key material.
+    pub fn query_parts(&self) -> (usize, usize) {
+        let element = |bits| packed_len(self.layout.degree, bits);
+        let keys = self.key_elements().into_iter().map(element).sum();
+        (packed_len(self.layout.columns, self.literal.query_bits), keys)
+    }
+
+    /// Payload bytes of an answer.
+    pub(super) fn answer_bytes(&self) -> usize {
+        let (coefficients, (a, b)) = (self.layout.chunks * self.layout.degree, self.literal.answer_bits);
+        packed_len(coefficients, a) + packed_len(coefficients, b)
+    }
+
+    /// Bytes of one pack's matrix.
+    fn matrix_bytes(&self) -> usize {
+        4 * matrix_words(self.layout.degree, self.literal.key_switch.levels)
+    }
+
+    /// Exact lengths of messages and stores.
+    pub(super) fn sizes(&self) -> Sizes {
+        let (selector, keys) = self.query_parts();
+        let element = 8 * self.layout.degree;
+        let pack = self.matrix_bytes() + (1 + self.literal.key_switch.levels) * element;
+        Sizes {
+            public: sealed_public(self.encode().len(), SEED_BYTES),
+            query_keys: keys as u64,
+            query: sealed(selector + keys),
+            answer: sealed(self.answer_bytes()),
+            database: self.layout.matrix_bytes() as u64,
+            material: (self.layout.packs() * pack) as u64,
+            ..Sizes::default()
+        }
+    }
+
+    /// Row groups, the units of work for threads.
+    fn groups(&self) -> usize {
+        self.layout.rows() / matvec_i16::ROWS
+    }
+
+    /// External products of two digits. Their time is that of 4·ℓ transforms of digits and 4 of
+    /// sums.
+    fn products(&self) -> f64 {
+        let transforms = (self.literal.rgsw.levels + 1) as f64 / 3.0;
+        ((self.layout.points - 1) * self.layout.chunks) as f64 * transforms
+    }
+
+    /// Work of the verbs.
+    pub(super) fn work(&self) -> Work {
+        let (layout, groups, keys) = (&self.layout, self.groups(), self.key_elements().len());
+        let &Layout { degree, chunks, columns, .. } = layout;
+        let encryptions = columns.div_ceil(degree) + keys;
+        let matrices = (layout.packs() * self.matrix_bytes()) as f64;
+        // Polynomials in one variable that threads evaluate in parallel.
+        let polynomials = layout.packs() / layout.interpolation.variables().next().unwrap_or(1);
+        // Selector, keys and rows are unpacked, split into planes or lifted; results are rounded
+        // and packed.
+        let words = 2 * columns + 2 * keys * degree + layout.rows() + 4 * chunks * degree;
+        Work {
+            setup: self.preparing(2 * layout.pairs()),
+            query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
+            answer: Counts::new()
+                .with(Operation::Select16, layout.matrix_bytes() as f64, groups)
+                .with(Operation::Matrix, matrices, groups)
+                .with(Operation::ExternalProduct, self.products(), polynomials)
+                .with(Operation::Word, words as f64, 1),
+            extract: Counts::new().with(Operation::Decrypt, chunks as f64, 1),
+        }
+    }
+
+    /// Work of coding `columns` columns, each word in the levels of the interpolation, and of
+    /// preparing all packs: every row is multiplied with the masks of all blocks of d columns.
+    pub(super) fn preparing(&self, columns: usize) -> Counts {
+        let (layout, packs) = (&self.layout, self.layout.packs());
+        let transforms = (layout.rows() * layout.columns.div_ceil(layout.degree)) as f64;
+        // A pack of two digits is the unit; about half of it grows with the number of digits.
+        let pack = 0.5 + 0.25 * self.literal.key_switch.levels as f64;
+        let words = (layout.rows() * columns) as f64;
+        let (levels, rotations) = layout.interpolation.work(layout.degree);
+        Counts::new()
+            .with(Operation::HintTransform, transforms, self.groups())
+            .with(Operation::Pack, packs as f64 * pack, packs)
+            .with(Operation::Encode16, words, columns)
+            .with(Operation::Interpolate, words * (levels + ROTATION_LEVELS * rotations), columns)
+    }
+
+    /// Bytes of a query and its answer.
+    pub(super) fn message_bytes(&self) -> u64 {
+        let sizes = self.sizes();
+        sizes.query + sizes.answer
+    }
+
+    /// Rough seconds of one core for an answer, to compare candidates.
+    pub(super) fn rough_seconds(&self) -> f64 {
+        let Sizes { database, material, .. } = self.sizes();
+        (database + material) as f64 / READ_RATE + self.products() * EXTERNAL_PRODUCT
+    }
+
+    /// Rough seconds of one core for a setup.
+    pub(super) fn rough_setup_seconds(&self) -> f64 {
+        self.work().setup.seconds(&Rates::BUILT_IN, 1)
+    }
+
+    /// Cost that the goal minimises.
+    pub(super) fn score(&self, goal: Goal) -> f64 {
+        score(goal, self.message_bytes() as f64, self.rough_seconds())
+    }
+
+    /// Whether the material is at most 1.02 times the database, four times that for the least
+    /// communication. A single pack in a chunk is always allowed.
+    pub(super) fn affordable(&self, goal: Goal) -> bool {
+        let Sizes { database, material, .. } = self.sizes();
+        let times = if goal == Goal::MinCommunication { 4.0 } else { 1.0 };
+        self.layout.points == 1 || material as f64 <= 1.02 * times * database as f64
     }
 }

@@ -8,28 +8,22 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read,
 };
-use papir_lattice::packing::inspiring::{self, Inspiring};
-use papir_lattice::packing::{Bodies, LweMasks, OnlineKey};
-use papir_lattice::rlwe::Rlwe;
+use papir_lattice::packing::inspiring::Inspiring;
+use papir_lattice::packing::{Bodies, LweMasks};
 use papir_lattice::selection::WordMatrix;
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly};
 use rayon::prelude::*;
 
-use super::decode::Columns;
-use super::encode::encode;
+use super::encode::{Columns, encode};
 use super::layout::Layout;
-use super::masks::packing;
 use super::params::Params;
 use crate::shared::matrices::RowMasks;
-use crate::shared::packs::{Names, PreparedPacks, encryptions, sized};
-
-/// A packing key, expanded.
-pub(crate) type Key = OnlineKey<inspiring::OnlineKey>;
+use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::stored_records::read_columns;
 
 /// Names of the sections of a snapshot.
-#[derive(Debug)]
-pub(crate) struct Sections {
+#[derive(Clone, Copy, Debug)]
+pub struct Sections {
     pub(crate) header: &'static str,
     pub(crate) database: &'static str,
     pub(crate) exceptions: &'static str,
@@ -59,7 +53,7 @@ impl Exceptions {
 /// Prepared parts. A clone shares the matrices.
 #[derive(Clone)]
 pub(crate) struct Prepared {
-    pub(super) sections: &'static Sections,
+    pub(super) sections: Sections,
     /// Layout of each part.
     pub(super) layout: Layout,
     /// Seed of each part's masks and whitening.
@@ -74,12 +68,9 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Prepares parts under their seeds. `params` has the messages and the ring of all parts;
-    /// `packing` is that of another database, or expanded from the first seed.
-    ///
-    /// # Errors
-    /// Those of the source.
+    /// `shared` is the packing of another database; by default it is expanded from the first seed.
     pub(crate) fn prepare(
-        sections: &'static Sections,
+        sections: Sections,
         (params, layout): (&Params, &Layout),
         seeds: Vec<Seed>,
         shared: Option<Inspiring>,
@@ -95,18 +86,14 @@ impl Prepared {
         }
         let tiles = BlobSlice::new(tiles.into(), sections.database)?;
         let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
-        let packing = shared.map_or_else(|| packing(params, &seeds[0]), Ok)?;
+        let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
         progress.stage("pack", layout.packs() as u64);
-        let masks = PackMasks::new((params, layout), &seeds, &tiles, &exceptions, progress);
-        let of_pack = |pack| masks.of_pack(pack);
-        let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), of_pack)?;
+        let masks = pack_masks((params, layout), &seeds, &tiles, &exceptions, progress);
+        let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks)?;
         Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
     }
 
     /// Writes all sections.
-    ///
-    /// # Errors
-    /// Those of the sink.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         let seeds: Vec<u8> = self.seeds.iter().flat_map(|seed| seed.0).collect();
         let counts = self.exceptions.counts.iter().flat_map(|&count| (count as u64).to_le_bytes());
@@ -117,11 +104,8 @@ impl Prepared {
     }
 
     /// Reads what [`Self::save`] wrote, of `parts` parts.
-    ///
-    /// # Errors
-    /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     pub(crate) fn load(
-        sections: &'static Sections,
+        sections: Sections,
         (params, layout): (&Params, &Layout),
         parts: usize,
         shared: Option<Inspiring>,
@@ -138,14 +122,9 @@ impl Prepared {
         let all = sized(source, sections.exceptions, all.saturating_mul(size_of::<[u32; 2]>()))?;
         let exceptions = Exceptions { all, counts };
         (0..parts).try_for_each(|part| check_exceptions(layout, exceptions.of_part(part)))?;
-        let packing = shared.map_or_else(|| packing(params, &seeds[0]), Ok)?;
+        let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
         let packs = PreparedPacks::load(sections.packs, &packing, layout.packs(), source)?;
         Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
-    }
-
-    /// The packing, for another database with the same keys.
-    pub(crate) fn packing(&self) -> &Inspiring {
-        &self.packing
     }
 
     /// Part of a record, and its index there.
@@ -159,20 +138,12 @@ impl Prepared {
         &self.tiles[part * words..][..words]
     }
 
-    fn matrix(&self, part: usize) -> WordMatrix<'_> {
-        let matrix = WordMatrix::new(self.layout.columns, self.tiles_of(part));
-        matrix.with_exceptions(self.exceptions.of_part(part))
-    }
-
     /// A part for decoding its columns; `exceptions` must include those of the decoded columns.
     pub(super) fn columns(&self, part: usize, exceptions: &[[u32; 2]]) -> Columns<'_> {
         Columns::new(&self.layout, &self.seeds[part], self.tiles_of(part), exceptions)
     }
 
     /// Reads records of all parts, which have this shape, as [`Records::read_packed`] does.
-    ///
-    /// # Errors
-    /// As [`Records::read_packed`].
     pub(crate) fn read_packed(&self, shape: Shape, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         check_read(&shape, first, count, out.len())?;
         let (mut next, mut out) = (first, out);
@@ -185,7 +156,8 @@ impl Prepared {
             let [from, to] = [within, within + run].map(|index| self.layout.locate(index).column);
             let near = |[_, column]: &&[u32; 2]| (from..=to).contains(column);
             let exceptions: Vec<_> = self.exceptions.of_part(part).iter().filter(near).copied().collect();
-            self.columns(part, &exceptions).read_packed(within, run, here)?;
+            let (columns, points) = (self.columns(part, &exceptions), self.layout.points as u64);
+            read_columns(&self.layout.bundle, points, (within, run), here, |i| columns.decode(i))?;
             (next, out) = (next + run, rest);
         }
         Ok(())
@@ -201,7 +173,8 @@ impl Prepared {
             .map(|part| {
                 let entries = part * columns..(part + 1) * columns;
                 let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
-                self.matrix(part).select(&selectors, bits)
+                let matrix = WordMatrix::new(columns, self.tiles_of(part));
+                matrix.with_exceptions(self.exceptions.of_part(part)).select(&selectors, bits)
             })
             .collect();
         let joined = match &mut sums[..] {
@@ -221,24 +194,6 @@ impl Prepared {
         };
         (0..self.layout.packs()).flat_map(of_pack).collect()
     }
-
-    /// Expands a packing key, lifted to q.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] for a key of another packing.
-    pub(crate) fn online_key(&self, elements: Vec<Poly<Coefficients>>) -> Result<Key> {
-        self.sections.packs.online_key(&self.packing, elements)
-    }
-
-    /// Lines 8 to 12: packs the bodies of each query, in one pass over the packing matrices.
-    ///
-    /// # Errors
-    /// As [`Self::online_key`].
-    pub(crate) fn pack(&self, params: &Params, bodies: Vec<Bodies>, keys: &[&Key]) -> Result<Vec<Vec<Rlwe>>> {
-        let packed = self.packs.pack(&self.packing, bodies, keys)?;
-        let ring = params.rlwe().ring();
-        Ok(packed.iter().map(|bodies| encryptions(ring, &self.packs.packs, bodies)).collect())
-    }
 }
 
 /// Words of one part's matrix.
@@ -246,35 +201,27 @@ pub(super) fn part_words(layout: &Layout) -> usize {
     layout.matrix_bytes() / size_of::<i16>()
 }
 
-/// Lines 7 and 8 on public values: masks of each pack's LWE encryptions, the rows of all parts.
-pub(super) struct PackMasks<'a> {
-    parts: Vec<RowMasks<'a>>,
-}
-
-impl<'a> PackMasks<'a> {
-    pub(super) fn new(
-        (params, layout): (&'a Params, &Layout),
-        seeds: &[Seed],
-        tiles: &'a [i16],
-        exceptions: &'a Exceptions,
-        progress: &'a dyn Progress,
-    ) -> Self {
-        let part = |(i, (seed, tiles))| {
-            let matrix = WordMatrix::new(layout.columns, tiles).with_exceptions(exceptions.of_part(i));
-            let masks = params.selector().masks(seed, params.layout().degree);
-            // A pack counts once, not for each part.
-            let progress = if i == 0 { progress } else { &NoProgress };
-            RowMasks { ring: params.rlwe().ring(), matrix, masks, rows: layout.degree, progress }
-        };
-        let parts = seeds.iter().zip(tiles.chunks_exact(part_words(layout))).enumerate();
-        Self { parts: parts.map(part).collect() }
-    }
-
-    pub(super) fn of_pack(&self, pack: usize) -> LweMasks {
-        match &self.parts[..] {
-            [one] => one.of_pack(pack),
-            parts => LweMasks::joined(parts[0].ring, parts.iter().map(|part| part.of_pack(pack))),
-        }
+/// Lines 7 and 8 on public values: gives the masks of each pack's LWE encryptions, the rows of all
+/// parts.
+pub(super) fn pack_masks<'a>(
+    (params, layout): (&'a Params, &Layout),
+    seeds: &[Seed],
+    tiles: &'a [i16],
+    exceptions: &'a Exceptions,
+    progress: &'a dyn Progress,
+) -> impl Fn(usize) -> LweMasks + Sync + use<'a> {
+    let part = |(i, (seed, tiles))| {
+        let matrix = WordMatrix::new(layout.columns, tiles).with_exceptions(exceptions.of_part(i));
+        let masks = params.selector().masks(seed, params.layout().degree);
+        // A pack counts once, not for each part.
+        let progress = if i == 0 { progress } else { &NoProgress };
+        RowMasks { ring: params.rlwe().ring(), matrix, masks, rows: layout.degree, progress }
+    };
+    let parts: Vec<_> =
+        seeds.iter().zip(tiles.chunks_exact(part_words(layout))).enumerate().map(part).collect();
+    move |pack| match &parts[..] {
+        [one] => one.of_pack(pack),
+        parts => LweMasks::joined(parts[0].ring, parts.iter().map(|part| part.of_pack(pack))),
     }
 }
 

@@ -13,11 +13,9 @@
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
 use rayon::prelude::*;
 
-use super::decode::Columns;
-use super::encode::{Column, replace};
-use super::layout::Layout;
+use super::encode::{Column, Columns, replace};
 use super::params::Params;
-use super::prepared::{Exceptions, PackMasks, Prepared, part_words};
+use super::prepared::{Exceptions, Prepared, pack_masks, part_words};
 use crate::shared::units::{Placed, by_column, columns};
 
 /// Columns that are changed together, to bound the memory beside the matrix.
@@ -30,9 +28,6 @@ impl Prepared {
     }
 
     /// The parts after changes in order.
-    ///
-    /// # Errors
-    /// None for changes that fit the shape.
     pub(crate) fn update(
         &self,
         params: &Params,
@@ -59,7 +54,7 @@ impl Prepared {
     }
 }
 
-/// A column after its changes.
+/// A column that differs after its changes.
 struct Recoded {
     part: usize,
     column: Column,
@@ -73,42 +68,39 @@ struct Draft<'a> {
     before: Vec<Columns<'a>>,
     /// The new matrices; `None` while nothing differs.
     tiles: Option<AlignedBytes>,
-    /// The columns of each part that differ, ascending.
-    changed: Vec<Vec<usize>>,
-    /// Exceptions of these columns, by part.
-    exceptions: Vec<Vec<[u32; 2]>>,
+    /// For each part, the columns that differ, ascending, and their exceptions.
+    changed: Vec<(Vec<usize>, Vec<[u32; 2]>)>,
     /// For each chunk, whether any of its bytes differs.
     touched: Vec<bool>,
 }
 
 impl<'a> Draft<'a> {
     fn new(old: &'a Prepared) -> Self {
-        let parts = 0..old.seeds.len();
+        let before = |part| old.columns(part, old.exceptions.of_part(part));
         Self {
             old,
-            before: parts.clone().map(|part| old.columns(part, old.exceptions.of_part(part))).collect(),
+            before: (0..old.seeds.len()).map(before).collect(),
             tiles: None,
-            changed: vec![Vec::new(); parts.len()],
-            exceptions: vec![Vec::new(); parts.len()],
+            changed: vec![Default::default(); old.seeds.len()],
             touched: vec![false; old.layout.chunks],
         }
     }
 
     /// Applies all changes of some columns.
     fn edit(&mut self, edits: &[&[Placed<'_>]]) -> Result<()> {
-        let layout = &self.old.layout;
-        let recoded: Result<Vec<_>> = edits.par_iter().map(|edit| self.recode(edit)).collect();
-        let recoded: Vec<Recoded> = recoded?.into_iter().flatten().collect();
-        for one in &recoded {
-            self.touched.iter_mut().zip(&one.touched).for_each(|(all, one)| *all |= one);
-            self.changed[one.part].push(one.column.index);
-            self.exceptions[one.part].extend(&one.column.exceptions);
+        let recoded = edits.par_iter().map(|edit| self.recode(edit)).collect::<Result<Vec<_>>>()?;
+        let recoded: Vec<Recoded> = recoded.into_iter().flatten().collect();
+        for Recoded { part, column, touched } in &recoded {
+            self.touched.iter_mut().zip(touched).for_each(|(all, one)| *all |= one);
+            let (columns, exceptions) = &mut self.changed[*part];
+            columns.push(column.index);
+            exceptions.extend(&column.exceptions);
         }
         for of_part in recoded.chunk_by(|a, b| a.part == b.part) {
             let tiles = self.tiles.get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
-            let (part, words) = (of_part[0].part, part_words(layout));
+            let (part, words) = (of_part[0].part, part_words(&self.old.layout));
             let columns: Vec<&Column> = of_part.iter().map(|one| &one.column).collect();
-            replace(layout, &mut tiles.slice_mut()[part * words..][..words], &columns);
+            replace(&self.old.layout, &mut tiles.slice_mut()[part * words..][..words], &columns);
         }
         Ok(())
     }
@@ -128,8 +120,13 @@ impl<'a> Draft<'a> {
         if after == before {
             return Ok(None);
         }
+        let mut touched = vec![false; layout.chunks];
+        let [before, elements] = [&before, &after].map(|bytes| bytes.chunks_exact(layout.element_bytes()));
+        for (i, (before, after)) in before.zip(elements).enumerate() {
+            touched[i % layout.chunks] |= before != after;
+        }
         let column = Column::encode(layout, &self.old.seeds[part], index, &after);
-        Ok(Some(Recoded { part, column, touched: differing_chunks(layout, &before, &after) }))
+        Ok(Some(Recoded { part, column, touched }))
     }
 
     /// Prepares the packs whose rows differ again and copies the others.
@@ -143,30 +140,18 @@ impl<'a> Draft<'a> {
         let exceptions = Exceptions::new(&parts, sections.exceptions)?;
         let chunks = self.touched.iter().filter(|&&touched| touched).count();
         progress.stage("pack", (chunks * layout.points) as u64);
-        let masks = PackMasks::new((params, layout), seeds, &tiles, &exceptions, progress);
+        let masks = pack_masks((params, layout), seeds, &tiles, &exceptions, progress);
         let touched = |pack: usize| self.touched[pack / layout.points];
-        let packs = self.old.packs.refresh(packing, touched, |pack| masks.of_pack(pack))?;
-        drop(masks);
+        let packs = self.old.packs.refresh(packing, touched, masks)?;
         Ok(Prepared { tiles, exceptions, packs, ..self.old.clone() })
     }
 
     /// Exceptions of a part: of the unchanged columns, and the new ones of the others, sorted.
     fn exceptions_of(&self, part: usize) -> Vec<[u32; 2]> {
-        let changed = &self.changed[part];
+        let (changed, mut all) = self.changed[part].clone();
         let same = |[_, column]: &&[u32; 2]| changed.binary_search(&(*column as usize)).is_err();
-        let mut all = self.exceptions[part].clone();
         all.extend(self.old.exceptions.of_part(part).iter().filter(same));
         all.sort_unstable();
         all
     }
-}
-
-/// For each chunk, whether its bytes differ in any element of a column.
-fn differing_chunks(layout: &Layout, before: &[u8], after: &[u8]) -> Vec<bool> {
-    let bytes = layout.element_bytes();
-    let mut differing = vec![false; layout.chunks];
-    for (i, (before, after)) in before.chunks_exact(bytes).zip(after.chunks_exact(bytes)).enumerate() {
-        differing[i % layout.chunks] |= before != after;
-    }
-    differing
 }

@@ -1,15 +1,118 @@
-//! Search for the message bits with the smallest messages, for a modulus and numbers of digits.
+//! Search for the message bits with the smallest messages.
 //!
-//! The variances of selector, packs, point and response add up, and each depends on one width or
-//! two. The search starts at full precision and repeatedly removes the bit that saves most for the
-//! variance it adds; then it exchanges bits as long as messages get smaller.
+//! A modulus and numbers of digits are given; gadgets (appendix G.1) are exact, or approximate and
+//! drop the lowest bits. The variances of selector, packs, point and response add up, and each
+//! depends on one width or two. The search starts at full precision and repeatedly removes the bit
+//! that saves most for the variance it adds; then it exchanges bits as long as messages get
+//! smaller.
 
 use std::cell::Cell;
 
+use papir_core::Result;
+use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::noise::Setting;
+use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral, RlweParams};
+
 use super::layout::Layout;
-use super::literal::{KeyBits, Literal, MAX_QUERY_BITS};
-use super::moduli::{LEAST_KEY_BITS, Modulus, Rounded};
+use super::literal::{KeyBits, LEAST_ANSWER_BITS, Literal, MAX_QUERY_BITS, NAME, check_matrix};
 use super::noise;
+use crate::shared::parameters::refused;
+
+/// Primes of the moduli that are tried, below 2⁵³, 2⁵⁵ and 2^55.9. Of two with equal messages the
+/// search takes the smaller one, which is more secure.
+pub(super) const MODULI: [[u32; 2]; 3] =
+    [[134_176_769, 67_104_769], [268_369_921, 134_176_769], DEFAULT_PRIMES];
+/// Digits of the packing keys. One is too few for d − 1 switches.
+pub(super) const PACKING_LEVELS: [usize; 2] = [2, 3];
+/// Digits of RGSW encryptions. One is enough for a few products.
+pub(super) const RGSW_LEVELS: [usize; 3] = [1, 2, 3];
+/// Fewest bits that key material is rounded to.
+const LEAST_KEY_BITS: u32 = 20;
+/// log₂ of the bases that are tried. The packing matrix further bounds those of packing keys.
+const LOG_BASES: std::ops::RangeInclusive<u32> = 8..=29;
+
+/// A gadget and the variance that it adds for each number of key bits.
+pub(super) struct Rounded {
+    pub(super) gadget: GadgetParams,
+    pub(super) variance: Vec<f64>,
+}
+
+/// A modulus with its gadgets.
+pub(super) struct Modulus {
+    pub(super) literal: RlweLiteral,
+    pub(super) rlwe: RlweParams,
+    /// q.
+    pub(super) value: f64,
+    /// The most bits that are fewer than those of q.
+    pub(super) most_bits: u32,
+    /// One key switch, for each of [`PACKING_LEVELS`].
+    pub(super) packing: [Vec<Rounded>; 2],
+    /// One external product, for each of [`RGSW_LEVELS`].
+    pub(super) rgsw: [Vec<Rounded>; 3],
+}
+
+impl Modulus {
+    /// Builds the tables.
+    pub(super) fn new(primes: [u32; 2]) -> Result<Self> {
+        let literal = RlweLiteral { primes, ..RlweLiteral::DEFAULT };
+        let rlwe = RlweParams::new(literal).map_err(refused(NAME))?;
+        let value = rlwe.ring().modulus();
+        let (packing, rgsw) = (PACKING_LEVELS.map(|_| Vec::new()), RGSW_LEVELS.map(|_| Vec::new()));
+        let mut modulus =
+            Self { literal, value: value as f64, most_bits: value.ilog2(), packing, rgsw, rlwe };
+        let fits = |gadget: &GadgetParams| check_matrix(literal.degree, *gadget).is_ok();
+        modulus.packing = PACKING_LEVELS.map(|levels| modulus.gadgets(levels, Setting::key_switch, fits));
+        modulus.rgsw = RGSW_LEVELS.map(|levels| modulus.gadgets(levels, Setting::external_product, |_| true));
+        Ok(modulus)
+    }
+
+    /// The gadgets of `levels` digits that are best for some rounding.
+    fn gadgets(
+        &self,
+        levels: usize,
+        variance: Variance,
+        fits: impl Fn(&GadgetParams) -> bool,
+    ) -> Vec<Rounded> {
+        let gadgets = LOG_BASES.filter_map(|log_base| least_drop(&self.rlwe, levels, log_base)).filter(fits);
+        useful(gadgets.map(|gadget| self.rounded(gadget, variance)).collect())
+    }
+
+    /// The variances of a gadget for each number of key bits.
+    pub(super) fn rounded(&self, gadget: GadgetParams, variance: Variance) -> Rounded {
+        let variance = (0..=self.most_bits).map(|bits| variance(&self.setting(bits), gadget)).collect();
+        Rounded { gadget, variance }
+    }
+
+    /// Setting of keys that are rounded to `key_bits` bits.
+    fn setting(&self, key_bits: u32) -> Setting {
+        let RlweLiteral { degree, sigma, .. } = self.literal;
+        Setting::error_like(degree, self.value, sigma, key_bits)
+    }
+}
+
+/// Variance that a gadget adds in a setting.
+type Variance = fn(&Setting, GadgetParams) -> f64;
+
+/// The gadget of this base that drops the fewest bits: none if its digits cover all of q.
+fn least_drop(rlwe: &RlweParams, levels: usize, log_base: u32) -> Option<GadgetParams> {
+    let bits = rlwe.ring().modulus().ilog2();
+    let first = bits.saturating_sub(levels as u32 * log_base);
+    let gadgets = (first..first + 3).map(|drop| GadgetParams { levels, log_base, drop });
+    gadgets.into_iter().find(|&gadget| Gadget::new(rlwe.ring(), gadget).is_ok())
+}
+
+/// The gadgets that are best for some number of bits.
+fn useful(all: Vec<Rounded>) -> Vec<Rounded> {
+    let mut least = vec![f64::INFINITY; all.first().map_or(0, |one| one.variance.len())];
+    for one in &all {
+        least.iter_mut().zip(&one.variance).for_each(|(least, &variance)| *least = least.min(variance));
+    }
+    let is_best = |one: &Rounded| {
+        let mut compared = one.variance.iter().zip(&least).skip(LEAST_KEY_BITS as usize);
+        compared.any(|(variance, least)| variance <= least)
+    };
+    all.into_iter().filter(is_best).collect()
+}
 
 /// Message bits, at the following places.
 pub(super) type Widths = [u32; 6];
@@ -20,7 +123,8 @@ pub(super) const RGSW: usize = 3;
 pub(super) const MASK: usize = 4;
 pub(super) const BODY: usize = 5;
 /// Fewest bits that are tried.
-pub(super) const LEAST: Widths = [20, LEAST_KEY_BITS, LEAST_KEY_BITS, LEAST_KEY_BITS, 17, 17];
+pub(super) const LEAST: Widths =
+    [20, LEAST_KEY_BITS, LEAST_KEY_BITS, LEAST_KEY_BITS, LEAST_ANSWER_BITS, LEAST_ANSWER_BITS];
 /// Most bits of an answer's coefficient.
 const MOST_ANSWER: u32 = 32;
 
@@ -53,30 +157,25 @@ impl Frame<'_> {
         self.tried.set(self.tried.get() + 1);
         let Modulus { literal, value, .. } = self.modulus;
         let points = self.layout.points as f64;
-        let least = |variances: &mut dyn Iterator<Item = f64>| variances.fold(f64::INFINITY, f64::min);
+        let least = |gadget: Option<(f64, GadgetParams)>| gadget.map_or(f64::INFINITY, |least| least.0);
         match part {
             0 => self.squared_sums * noise::selector(literal.sigma, *value, widths[QUERY]),
-            1 => points * least(&mut self.packing.iter().map(|one| self.pack(one, widths))),
-            2 => (points - 1.0) * least(&mut self.rgsw.iter().map(|one| one.variance[widths[RGSW] as usize])),
+            1 => points * least(self.keys(widths)),
+            2 => (points - 1.0) * least(self.point(widths)),
             _ => self.modulus.setting(0).response_switch(widths[MASK], widths[BODY]),
         }
     }
 
-    /// Variance of one pack.
-    fn pack(&self, keys: &Rounded, widths: &Widths) -> f64 {
+    /// The packing gadget that adds least, after the variance of one pack.
+    fn keys(&self, widths: &Widths) -> Option<(f64, GadgetParams)> {
         let switches = (self.layout.degree - 2) as f64;
-        switches * keys.variance[widths[Y_G] as usize] + keys.variance[widths[Y_H] as usize]
+        let [y_g, y_h] = [Y_G, Y_H].map(|place| widths[place] as usize);
+        least(self.packing, |one| switches * one.variance[y_g] + one.variance[y_h])
     }
 
-    /// The packing gadget that adds least.
-    fn keys(&self, widths: &Widths) -> Option<&Rounded> {
-        self.packing.iter().min_by(|a, b| self.pack(a, widths).total_cmp(&self.pack(b, widths)))
-    }
-
-    /// The RGSW gadget that adds least.
-    fn point(&self, widths: &Widths) -> Option<&Rounded> {
-        let variance = |one: &&Rounded| one.variance[widths[RGSW] as usize];
-        self.rgsw.iter().min_by(|a, b| variance(a).total_cmp(&variance(b)))
+    /// The RGSW gadget that adds least, after the variance of one product.
+    fn point(&self, widths: &Widths) -> Option<(f64, GadgetParams)> {
+        least(self.rgsw, |one| one.variance[widths[RGSW] as usize])
     }
 
     /// All parts.
@@ -186,11 +285,17 @@ impl Frame<'_> {
             shape: self.layout.shape,
             rlwe: self.modulus.literal,
             interpolation: self.layout.interpolation,
-            key_switch: self.keys(widths)?.gadget,
-            rgsw: self.point(widths)?.gadget,
+            key_switch: self.keys(widths)?.1,
+            rgsw: self.point(widths)?.1,
             query_bits: widths[QUERY],
             key_bits: KeyBits { y_g: widths[Y_G], y_h: widths[Y_H], rgsw },
             answer_bits: (widths[MASK], widths[BODY]),
         })
     }
+}
+
+/// The gadget of the least variance, after the variance.
+fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<(f64, GadgetParams)> {
+    let all = gadgets.iter().map(|one| (variance(one), one.gadget));
+    all.min_by(|a, b| a.0.total_cmp(&b.0))
 }

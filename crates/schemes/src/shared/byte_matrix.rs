@@ -18,7 +18,7 @@ pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
 /// Layout of the matrix. A column is a stack of units, each in neighbouring rows, so that it holds a
 /// run of the database; a record is in one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// Records in units.
     pub(crate) bundle: Units,
     /// Units of a column.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use papir_core::cost::Counts;
 use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{Change, Error, Goal, Limits, MAX_RECORDS, Result, Security, Sizes, UpdateCost, envelope};
+use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::ParamsError;
 use papir_lattice::security::{MINIMUM_BITS, Row};
 
@@ -109,6 +110,11 @@ pub(crate) fn sealed_public(parameters: usize, rest: usize) -> u64 {
 /// Security as the table of estimates states it.
 pub(crate) fn security(row: &'static Row) -> Security {
     Security { bits: row.matzov, source: row.set }
+}
+
+/// A gadget's base, digits and dropped bits.
+pub(crate) fn gadget(GadgetParams { levels, log_base, drop }: GadgetParams) -> String {
+    format!("z = 2^{log_base}, l = {levels}, {drop} low bits dropped")
 }
 
 /// Limits of a scheme whose queries ask for one record and need no registration.

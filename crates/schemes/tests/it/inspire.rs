@@ -110,7 +110,7 @@ fn errors(
 ) -> Vec<f64> {
     let ring = params.rlwe().ring();
     let keys = server.read_keys(query).unwrap();
-    let packed = server.pack(server.select(query), &keys).unwrap();
+    let packed = server.pack(server.select(&[query]), std::slice::from_ref(&keys)).unwrap().remove(0);
     let result = server.evaluate(packed, &keys).remove(0);
     let q = ring.modulus();
     let expected: Vec<u64> =
@@ -122,7 +122,7 @@ fn errors(
 
 /// The words of an element of the all-zero database after whitening.
 fn whitened(server: &Server, element: u64) -> Vec<u32> {
-    let mut stream = papir_schemes::inspire::masks::whitening(&server.public().seed, 0);
+    let mut stream = papir_schemes::inspire::encode::whitening(&server.public().seed, 0);
     stream.seek(element * 4096);
     let mut mask = vec![0; 4096];
     stream.fill(&mut mask);

@@ -6,8 +6,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_kernels::pointwise::Modulus;
 use papir_reference::interpolation::{lagrange, value_in_variables};
-use papir_schemes::inspire::interpolation::Interpolation;
-use papir_schemes::inspire::lagrange::Nodes;
+use papir_schemes::inspire::interpolation::{Interpolation, Nodes};
 
 /// The p of papir, a small prime without the roots of unity, and composites.
 const MODULI: [u32; 4] = [65537, 23, 15, 65535];

@@ -11,7 +11,7 @@ use papir_lattice::packing::RingPacking;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::{Coefficients, Poly, Values};
-use papir_schemes::inspire::{Client, Inspire, Interpolation, Params, Public, Query, Secret, masks};
+use papir_schemes::inspire::{Client, Inspire, Interpolation, Params, Public, Query, Secret};
 
 const SEED: Seed = Seed([42; 32]);
 
@@ -33,9 +33,9 @@ fn rng(seed: u8) -> ChaCha20Rng {
 fn all_masks(params: &Params) -> Vec<Poly<Values>> {
     let blocks = params.layout().columns.div_ceil(params.layout().degree);
     let mut all: Vec<_> = (0..blocks).map(|i| params.selector().mask(&SEED, i)).collect();
-    let packing = masks::packing(params, &SEED).unwrap();
+    let packing = params.packing(&SEED).unwrap();
     all.extend(packing.setup().switches().iter().flat_map(|switch| switch.masks.clone()));
-    all.extend(masks::rgsw_masks(params, &SEED));
+    all.extend(params.rgsw_masks(&SEED));
     all
 }
 

@@ -11,7 +11,7 @@ use papir_core::{Change, Error, NoProgress, Progress, RecordBuffer, Shape, extra
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_ring::prg::Seed;
-use papir_schemes::inspire::masks::whitening;
+use papir_schemes::inspire::encode::whitening;
 use papir_schemes::inspire::params::{KeyBits, Literal};
 use papir_schemes::inspire::{Client, Interpolation, Params, Server};
 

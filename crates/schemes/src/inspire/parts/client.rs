@@ -7,14 +7,13 @@ use papir_core::{Error, Record, Result};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::secret::SecretKey;
-use papir_ring::prg::{SecretRng, Seed};
+use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::params::{InspireInParts, NAME, PartsParams};
-use super::wire::{PartsAnswer, PartsPublic, PartsQuery};
-use crate::inspire::client::{decrypt, round_keys, unwhitened};
-use crate::inspire::masks::packing;
+use super::params::{InspireInParts, NAME, PartsParams, PartsPublic};
+use crate::inspire::client::{Secret, extract, round_keys};
+use crate::inspire::wire::{Answer, Query};
 use crate::shared::parameters::refused;
 use crate::shared::units::Location;
 
@@ -25,17 +24,10 @@ pub struct PartsClient {
     packing: Inspiring,
 }
 
-/// Opens one answer: the key and the place of the record in each part. Erased on drop.
-pub struct PartsSecret {
-    /// Shared by queries that were made together; erased with the last of them.
-    key: Arc<SecretKey>,
-    locations: Vec<Location>,
-}
-
 impl scheme::Client<InspireInParts> for PartsClient {
     fn new(params: PartsParams, public: PartsPublic) -> Result<Self> {
         let first = public.seeds.first().ok_or_else(|| no_parts(0))?;
-        let packing = packing(params.below(), first)?;
+        let packing = params.below.packing(first)?;
         Ok(Self { params, public, packing })
     }
 
@@ -53,7 +45,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
         _state: Option<&mut Never>,
         indices: &[u64],
         rng: &mut dyn CryptoRng,
-    ) -> Result<(PartsSecret, PartsQuery)> {
+    ) -> Result<(Secret, Query)> {
         let indices = Zeroizing::new(vec![indices.to_vec()]);
         let mut queries = Self::query_each(std::slice::from_ref(self), &indices, rng)?;
         queries.pop().ok_or_else(|| no_parts(0))
@@ -63,52 +55,38 @@ impl scheme::Client<InspireInParts> for PartsClient {
         clients: &[Self],
         indices: &[Vec<u64>],
         rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<(PartsSecret, PartsQuery)>> {
+    ) -> Result<Vec<(Secret, Query)>> {
         Error::check_length("indices for several databases, counted", indices.len(), clients.len())?;
         let Some(first) = clients.first() else {
             return Ok(Vec::new());
         };
         let pairs = clients.iter().zip(indices);
-        let locations: Vec<_> =
-            pairs.map(|(client, indices)| client.locate(indices)).collect::<Result<_>>()?;
+        let locations = pairs.map(|(client, indices)| client.locate(indices)).collect::<Result<Vec<_>>>()?;
+        let below = &first.params.below;
         let mut rng = SecretRng::new(rng);
-        let key = Arc::new(SecretKey::generate(first.params.below().rlwe(), &mut rng));
-        let packing_key = first.packing.generate_key(&key, &mut rng).into_elements();
-        let keys = round_keys(first.params.below(), packing_key);
+        let key = Arc::new(SecretKey::generate(below.rlwe(), &mut rng));
+        let keys = round_keys(below, first.packing.generate_key(&key, &mut rng).into_elements());
         let query = |(client, locations): (&Self, Vec<Location>)| {
-            let selectors = client.selectors(&key, &locations, &mut rng);
-            (PartsSecret { key: Arc::clone(&key), locations }, PartsQuery { selectors, keys: keys.clone() })
+            let parts = client.public.seeds.iter().zip(&locations);
+            // Each part's selector is under its own masks.
+            let selector = parts.flat_map(|(seed, location)| {
+                client.params.below.selector().encrypt(seed, &key, location.column, &mut rng)
+            });
+            let query = Query { selector: selector.collect(), keys: keys.clone() };
+            (Secret { key: Arc::clone(&key), locations }, query)
         };
         Ok(clients.iter().zip(locations).map(query).collect())
     }
 
-    fn extract(&self, secret: PartsSecret, answer: PartsAnswer) -> Result<Vec<Record>> {
-        let (part, degree) = (self.params.part(), self.params.below().layout().degree);
-        let chunks = answer.0.masks.chunks_exact(degree).zip(answer.0.bodies.chunks_exact(degree));
-        let words: Vec<Zeroizing<Vec<u32>>> =
-            chunks.map(|(mask, body)| decrypt(self.params.below(), &secret.key, mask, body)).collect();
-        // Checks all words, also after an invalid one.
-        let decodes =
-            words.iter().flat_map(|words| words.iter()).fold(true, |all, &word| all & (word < 1 << 16));
-        if !decodes {
-            return Err(Error::NotDecodable);
-        }
-        let of_part = |((number, seed), location): ((usize, &Seed), &Location)| {
-            let mut bytes = Zeroizing::new(Vec::with_capacity(part.bundle.unit_bytes));
-            for (chunk, words) in words.iter().enumerate() {
-                let words = &words[number * part.degree..][..part.degree];
-                bytes.extend_from_slice(&unwhitened(part, seed, chunk, location.unit, words));
-            }
-            part.bundle.select(&bytes, location.slot)
-        };
-        Ok(self.public.seeds.iter().enumerate().zip(&secret.locations).map(of_part).collect())
+    fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
+        extract(&self.params.below, &self.params.part, &self.public.seeds, &secret, &answer)
     }
 }
 
 impl PartsClient {
     /// Places of one record of each part.
     fn locate(&self, indices: &[u64]) -> Result<Vec<Location>> {
-        let (parts, part) = (self.params.parts(), self.params.part());
+        let (parts, part) = (self.params.parts, &self.params.part);
         if indices.len() != parts {
             return Err(no_parts(indices.len()));
         }
@@ -124,13 +102,6 @@ impl PartsClient {
             }
         }
         Ok(locations)
-    }
-
-    /// A selector for each part, under its own masks.
-    fn selectors(&self, key: &SecretKey, locations: &[Location], rng: &mut SecretRng) -> Vec<u64> {
-        let selector = self.params.below().selector();
-        let parts = self.public.seeds.iter().zip(locations);
-        parts.flat_map(|(seed, location)| selector.encrypt(seed, key, location.column, rng)).collect()
     }
 }
 

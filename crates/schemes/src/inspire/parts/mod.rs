@@ -1,14 +1,15 @@
-//! InsPIRe over several databases for [`crate::batched`]: one record of each in one answer.
+//! InsPIRe over several databases: one record of each.
 //!
-//! A pack takes d LWE encryptions under one key, from any database. So m databases of the same
-//! shape are parts of one: each has ring elements of d/m words, d/m rows of every pack, and its own
-//! selector. One packing matrix and one RLWE encryption serve all parts, instead of m each; the
-//! selectors are m times as long. t is 1, since each part would need its own point.
+//! [`crate::batched`] uses it. A pack takes d LWE encryptions under one key, from any database. So m
+//! databases of the same shape are parts of one: each has ring elements of d/m words, d/m rows of
+//! every pack, and its own selector. One packing matrix and one RLWE encryption serve all parts,
+//! instead of m each; the selectors are m times as long. t is 1, since each part would need its own
+//! point.
 //!
 //! | InsPIRe | here |
 //! |---|---|
 //! | Algorithm 7, ENCODEDB | [`crate::inspire::encode`], for each part |
-//! | Algorithm 9, lines 7 to 12 | [`server`], `inspire::prepared`: a selection for each part, one packing |
+//! | Algorithm 9, lines 7 to 12 | [`crate::inspire::server`], `inspire::prepared`: a selection for each part, one packing |
 //! | Algorithm 8, QUERY | [`client`]: a selector for each part, one packing key |
 //! | Theorems 9, 10 | those of `inspire` with as many columns and t = 1: a row's noise is its own selector's |
 //!
@@ -16,16 +17,22 @@
 
 pub mod client;
 pub mod params;
-pub mod server;
-pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Never, Parameters, Scheme};
+use papir_ring::prg::Seed;
 
-pub use client::{PartsClient, PartsSecret};
-pub use params::{InspireInParts, PartsParams};
-pub use server::PartsServer;
-pub use wire::{PartsAnswer, PartsPublic, PartsQuery};
+use crate::inspire::client::Secret;
+use crate::inspire::layout::Layout;
+use crate::inspire::params::Params;
+use crate::inspire::prepared::Sections;
+use crate::inspire::server::{Parted, PartsServer};
+use crate::inspire::wire::{Answer, Query};
+
+use crate::shared::packs::Names;
+pub use client::PartsClient;
+pub use params::{InspireInParts, PartsParams, PartsPublic};
 
 impl Scheme for InspireInParts {
     const NAME: &'static str = params::NAME;
@@ -35,12 +42,45 @@ impl Scheme for InspireInParts {
 
     type Params = PartsParams;
     type Public = PartsPublic;
-    type Query = PartsQuery;
-    type Answer = PartsAnswer;
-    type Secret = PartsSecret;
+    type Query = Query;
+    type Answer = Answer;
+    type Secret = Secret;
     type ClientKeys = Never;
     type ClientState = Never;
     type Ticket = Never;
-    type Server = PartsServer;
+    type Server = PartsServer<Self>;
     type Client = PartsClient;
+}
+
+impl Parted for InspireInParts {
+    const SECTIONS: Sections = Sections {
+        header: "stacked/header",
+        database: "stacked/database",
+        exceptions: "stacked/exceptions",
+        packs: Names { scheme: params::NAME, words: "stacked/matrices", packs: "stacked/packs" },
+    };
+    const SHARES_KEYS: bool = true;
+
+    fn layouts(params: &PartsParams) -> (&Params, &Layout) {
+        (&params.below, &params.part)
+    }
+
+    fn parts(params: &PartsParams) -> usize {
+        params.parts
+    }
+
+    fn public(seeds: &[Seed]) -> PartsPublic {
+        PartsPublic { seeds: seeds.to_vec() }
+    }
+
+    /// A setup encodes each column once; an update decodes and encodes the changed ones.
+    fn update_work(params: &PartsParams, columns: usize) -> Counts {
+        let description = params.describe();
+        let share = (2.0 * columns as f64 / (params.parts * params.part.columns) as f64).min(2.0);
+        let update = description.work.setup.iter().fold(Counts::new(), |counts, one| {
+            let encodes = matches!(one.operation, Operation::Encode16 | Operation::Interpolate);
+            counts.with(one.operation, one.times * if encodes { share } else { 1.0 }, one.parts)
+        });
+        update.with(Operation::Copy, description.sizes.database as f64, 1)
+    }
 }

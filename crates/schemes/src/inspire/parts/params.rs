@@ -1,20 +1,34 @@
-//! Checked parameters: those of InsPIRe with t = 1, and the number of parts.
+//! Parameters and messages of InsPIRe in parts.
+//!
+//! The parameters are those of InsPIRe with t = 1, and the number of parts.
+//!
+//! ```text
+//! public   a seed for each part (32)
+//! query    m·columns selector entries, part after part, packed; the packing key, y_g and y_h, as in InsPIRe
+//! answer   as in InsPIRe: a mask and a body for each chunk, with d/m words of each part
+//! ```
+
+use std::ops::Range;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
-use papir_core::scheme::{Goal, Parameters};
+use papir_core::scheme::{Goal, Parameters, Wire};
 use papir_core::{Description, Error, Limits, Privacy, Result, Shape, Sizes};
 use papir_kernels::bits::packed_len;
 use papir_lattice::params::Literal as RlweLiteral;
+use papir_ring::prg::Seed;
 
-use crate::inspire;
 use crate::inspire::interpolation::Interpolation;
 use crate::inspire::layout::Layout;
+use crate::inspire::params::Params;
+use crate::inspire::wire::{Answer, Query};
 use crate::shared::messages::{SEED_BYTES, read_shape, write_shape};
 use crate::shared::parameters::{sealed, sealed_public};
 
 /// Name in errors.
 pub(super) const NAME: &str = "inspire-stacked";
+/// What [`Parameters::decode`] reads, in errors.
+const WHAT: &str = "parameters of stacked InsPIRe";
 /// Most parts: the rows of each are whole row groups.
 pub const MAX_PARTS: usize = 32;
 /// log₂ of the failure probability: the answers of the largest batch together stay below 2⁻⁴⁰.
@@ -32,12 +46,12 @@ pub struct PartsParams {
     /// Records of all parts.
     shape: Shape,
     /// m.
-    parts: usize,
+    pub(crate) parts: usize,
     /// Layout of one part.
-    part: Layout,
+    pub(super) part: Layout,
     /// InsPIRe with as many columns, each a ring element of d words. It has the noise, and the
     /// messages except for the other selectors.
-    below: inspire::Params,
+    pub(super) below: Params,
 }
 
 impl PartsParams {
@@ -50,11 +64,11 @@ impl PartsParams {
         let part = part_layout(part, parts)?;
         let words = 16 * (part.chunks * RlweLiteral::DEFAULT.degree) as u64;
         let shape = Shape::new(part.columns as u64, words)?;
-        let below = inspire::Params::failing_less(shape, 1, FAILURE_LOG2)?;
+        let below = Params::failing_less(shape, 1, FAILURE_LOG2)?;
         Self::of(parts, part, below)
     }
 
-    fn of(parts: usize, part: Layout, below: inspire::Params) -> Result<Self> {
+    fn of(parts: usize, part: Layout, below: Params) -> Result<Self> {
         let records = part.shape.records().saturating_mul(parts as u64);
         Ok(Self { shape: Shape::new(records, part.shape.record_bits())?, parts, part, below })
     }
@@ -74,41 +88,10 @@ impl PartsParams {
         records.next_multiple_of(RECORDS)
     }
 
-    /// m.
-    pub fn parts(&self) -> usize {
-        self.parts
-    }
-
-    /// Layout of one part.
-    pub(super) fn part(&self) -> &Layout {
-        &self.part
-    }
-
-    /// Parameters of InsPIRe, which set everything except the parts.
-    pub fn below(&self) -> &inspire::Params {
-        &self.below
-    }
-
-    /// Bytes of a query's selectors.
-    pub(super) fn selector_bytes(&self) -> usize {
-        packed_len(self.parts * self.part.columns, self.below.literal().query_bits)
-    }
-
-    /// Bytes of a query's packing key.
-    pub(super) fn key_bytes(&self) -> usize {
-        self.below.query_parts().1
-    }
-
-    fn sizes(&self) -> Sizes {
-        let one = self.below.describe().sizes;
-        let (parts, keys) = (self.parts as u64, self.key_bytes() as u64);
-        Sizes {
-            public: sealed_public(self.encode().len(), SEED_BYTES * self.parts),
-            query_keys: keys,
-            query: sealed(self.selector_bytes()) + keys,
-            database: parts * self.part.matrix_bytes() as u64,
-            ..one
-        }
+    /// Bytes of a query's selectors, and of its packing key.
+    fn query_parts(&self) -> (usize, usize) {
+        let selectors = packed_len(self.parts * self.part.columns, self.below.literal().query_bits);
+        (selectors, self.below.query_parts().1)
     }
 }
 
@@ -139,6 +122,14 @@ impl Parameters for PartsParams {
 
     fn describe(&self) -> Description {
         let one = self.below.describe();
+        let (selectors, keys) = self.query_parts();
+        let sizes = Sizes {
+            public: sealed_public(self.encode().len(), SEED_BYTES * self.parts),
+            query_keys: keys as u64,
+            query: sealed(selectors + keys),
+            database: (self.parts * self.part.matrix_bytes()) as u64,
+            ..one.sizes
+        };
         let mut parameters = vec![("buckets a pack", self.parts.to_string())];
         parameters.extend(one.parameters);
         // Each further selector is encrypted, unpacked and split into planes.
@@ -154,7 +145,7 @@ impl Parameters for PartsParams {
             scheme: NAME,
             privacy: Privacy::Private,
             shape: self.shape,
-            sizes: self.sizes(),
+            sizes,
             limits: Limits { batch: self.parts, ..one.limits },
             parameters,
             work,
@@ -170,10 +161,10 @@ impl Parameters for PartsParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("parameters of stacked InsPIRe", bytes);
+        let mut reader = Reader::new(WHAT, bytes);
         let shape = read_shape(&mut reader)?;
         let parts = usize::from(reader.u8()?);
-        let (part, below) = (part_layout(shape, parts)?, inspire::Params::decode(reader.rest())?);
+        let (part, below) = (part_layout(shape, parts)?, Params::decode(reader.rest())?);
         let layout = below.layout();
         let expected = (RlweLiteral::DEFAULT.degree, part.columns, part.chunks, 1);
         let found = (layout.degree, layout.columns, layout.chunks, layout.points);
@@ -181,8 +172,54 @@ impl Parameters for PartsParams {
             let found = format!("{found:?} for {} records a part", shape.records());
             let expected =
                 format!("d, columns, chunks and t of {expected:?}, records a multiple of {RECORDS}");
-            return Err(Error::malformed("parameters of stacked InsPIRe", found, expected));
+            return Err(Error::malformed(WHAT, found, expected));
         }
         Self::of(parts, part, below)
+    }
+}
+
+/// Seeds of each part's masks and whitening. The first one also expands to the masks of packing
+/// keys, unless another database's seed does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartsPublic {
+    /// One for each part.
+    pub seeds: Vec<Seed>,
+}
+
+impl Wire<PartsParams> for PartsPublic {
+    fn encode(&self, _params: &PartsParams) -> Vec<u8> {
+        self.seeds.iter().flat_map(|seed| seed.0).collect()
+    }
+
+    fn decode(params: &PartsParams, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("the seeds of stacked InsPIRe", bytes.len(), SEED_BYTES * params.parts)?;
+        Ok(Self { seeds: bytes.as_chunks::<32>().0.iter().map(|seed| Seed(*seed)).collect() })
+    }
+}
+
+impl Wire<PartsParams> for Query {
+    fn encode(&self, params: &PartsParams) -> Vec<u8> {
+        Wire::encode(self, &params.below)
+    }
+
+    fn decode(params: &PartsParams, bytes: &[u8]) -> Result<Self> {
+        let entries = params.parts * params.part.columns;
+        Self::read(&params.below, "a query of InsPIRe in parts", entries, bytes)
+    }
+
+    /// The packing key.
+    fn shared(params: &PartsParams) -> Range<usize> {
+        let (selectors, keys) = params.query_parts();
+        selectors..selectors + keys
+    }
+}
+
+impl Wire<PartsParams> for Answer {
+    fn encode(&self, params: &PartsParams) -> Vec<u8> {
+        Wire::encode(self, &params.below)
+    }
+
+    fn decode(params: &PartsParams, bytes: &[u8]) -> Result<Self> {
+        Wire::decode(&params.below, bytes)
     }
 }

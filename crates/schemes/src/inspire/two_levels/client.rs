@@ -1,5 +1,7 @@
 //! QUERY and EXTRACT (Algorithms 4 and 6).
 
+use std::sync::Arc;
+
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::mod_switch::round_elements;
@@ -10,34 +12,22 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::layout::whiten;
 use super::literal::{Inspire2, NAME};
-use super::masks::{Packings, whiten};
 use super::noise::WORD_BITS;
 use super::params::Params;
+use super::second::Packings;
 use super::wire::{Answer, Public, Query};
+use crate::inspire::client::Secret;
 use crate::shared::digits::Digits;
 use crate::shared::parameters::FILL;
-use crate::shared::units::Location;
+use crate::shared::selection::client::Opened;
 
 /// A client: the parameters, the masks of the packing keys and those of resp₁.
 pub struct Client {
     params: Params,
     public: Public,
     packings: Packings,
-}
-
-/// Opens one answer: the key and the place of the record. Erased on drop.
-pub struct Secret {
-    key: SecretKey,
-    /// Boxed, so that moving the secret leaves no copy behind.
-    location: Box<Location>,
-}
-
-impl Secret {
-    /// The ring secret, for measuring noise.
-    pub fn key(&self) -> &SecretKey {
-        &self.key
-    }
 }
 
 impl scheme::Client<Inspire2> for Client {
@@ -61,17 +51,18 @@ impl scheme::Client<Inspire2> for Client {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
-        check_indices(NAME, &self.params.layout().shape(), indices, 1)?;
-        let location = Box::new(self.params.layout().locate(indices[0]));
+        let (params, seed) = (&self.params, &self.public.seed);
+        check_indices(NAME, &params.layout().shape(), indices, 1)?;
+        let locations = vec![params.layout().locate(indices[0])];
         let mut rng = SecretRng::new(rng);
-        let secret = Secret { key: SecretKey::generate(self.params.rlwe(), &mut rng), location };
-        let (column, block) = (secret.location.column, secret.location.block);
-        let mut encrypt = |level, selected| {
-            self.params.selector(level).encrypt(&self.public.seed, &secret.key, selected, &mut rng)
-        };
-        let selectors = [encrypt(0, column), encrypt(1, block)];
-        let keys = self.keys(&secret.key, &mut rng);
-        Ok((secret, Query { selectors, keys }))
+        let key = SecretKey::generate(params.rlwe(), &mut rng);
+        let mut encrypt = |level, selected| params.selector(level).encrypt(seed, &key, selected, &mut rng);
+        let selectors = [encrypt(0, locations[0].column), encrypt(1, locations[0].block)];
+        // GENKSMATY for each distinct γ, rounded.
+        let packings = self.packings.distinct().iter();
+        let elements = packings.flat_map(|packing| packing.generate_key(&key, &mut rng).into_elements());
+        let keys = round_elements(params.rlwe().ring(), params.literal().key_bits, elements.collect());
+        Ok((Secret { key: Arc::new(key), locations }, Query { selectors, keys }))
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
@@ -79,7 +70,7 @@ impl scheme::Client<Inspire2> for Client {
         let first = self.open(&secret.key, self.params.literal().first_bits(), WORD_BITS, &mask, &body);
         let bytes = first.words.iter().flat_map(|&word| (word as u16).to_le_bytes());
         let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
-        let (bundle, location) = (&self.params.layout().bundle, &secret.location);
+        let (bundle, location) = (&self.params.layout().bundle, &secret.locations[0]);
         whiten(&self.public.seed, location.unit, bundle.unit_bytes, &mut bytes);
         let record = bundle.select(&bytes, location.slot);
         if first.decodes & digits_decode { Ok(vec![record]) } else { Err(Error::NotDecodable) }
@@ -87,13 +78,6 @@ impl scheme::Client<Inspire2> for Client {
 }
 
 impl Client {
-    /// GENKSMATY for each distinct γ, rounded.
-    fn keys(&self, key: &SecretKey, rng: &mut dyn CryptoRng) -> Vec<u64> {
-        let packings = self.packings.distinct().iter();
-        let elements = packings.flat_map(|packing| packing.generate_key(key, rng).into_elements()).collect();
-        round_elements(self.params.rlwe().ring(), self.params.literal().key_bits, elements)
-    }
-
     /// Lines 4 to 6: mask and body of the wanted unit's encryption from their digits, and whether
     /// all digits decode.
     fn compose(&self, key: &SecretKey, answer: &Answer) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>, bool) {
@@ -118,27 +102,13 @@ impl Client {
         all
     }
 
-    /// The words modulo 2^plain of one encryption. Checks all words, also after one that does not
-    /// decode.
+    /// The words modulo 2^plain of one encryption, and whether every coefficient is within the
+    /// bound on the noise.
     fn open(&self, key: &SecretKey, bits: ResponseBits, plain: u32, mask: &[u64], body: &[u64]) -> Opened {
-        let phases = bits.phases(self.params.rlwe().ring(), key, mask, body);
-        let mut worst = 0;
-        let decode = |&phase: &u64| {
-            let (word, distance) = bits.nearest(phase, plain);
-            worst = worst.max(distance);
-            word as u32
-        };
-        let words = Zeroizing::new(phases.iter().map(decode).collect());
         let bound = FILL * 2f64.powi((bits.a - plain) as i32 - 1);
-        Opened { words, decodes: worst <= bound as u64 }
+        let phases = bits.phases(self.params.rlwe().ring(), key, mask, body);
+        Opened::new(bits, plain, &phases, bound as u64)
     }
-}
-
-/// Decrypted words.
-struct Opened {
-    words: Zeroizing<Vec<u32>>,
-    /// Whether every coefficient is within the bound on the noise.
-    decodes: bool,
 }
 
 /// COMPOSE: `count` words, of which digit j of word c is at j·count + c.

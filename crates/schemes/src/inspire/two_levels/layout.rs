@@ -1,9 +1,13 @@
-//! Layout of the matrix: records fill units of γ₀ words, t units make a column.
+//! Layout and encoding of the matrix D.
+//!
+//! Records fill units of γ₀ words, t units make a column. The words of units are whitened and
+//! placed in row groups.
 
-use papir_core::{Error, Result, Shape};
-use papir_lattice::selection::{group_rows, matrix_words};
-
+use crate::shared::matrices::{self, encode_columns, words_of};
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
+use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
+use papir_lattice::selection::{group_rows, matrix, matrix_words, place};
+use papir_ring::prg::Seed;
 
 /// Shape of the matrix: unit u is block u mod t of column ⌊u/t⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,28 +72,59 @@ impl Layout {
     }
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
+/// Encodes all records.
+pub(super) fn encode(
+    layout: &Layout,
+    seed: &Seed,
+    records: &dyn Records,
+    progress: &dyn Progress,
+) -> Result<AlignedBytes> {
+    progress.stage("encode", layout.columns as u64);
+    encode_columns((layout.rows(), layout.columns), progress, |column| {
+        let first = (column * layout.blocks) as u64;
+        let mut bytes = vec![0; layout.blocks * layout.bundle.unit_bytes];
+        layout.bundle.read(records, first, &mut bytes)?;
+        whiten(seed, first, layout.bundle.unit_bytes, &mut bytes);
+        let mut words = words_of(&bytes);
+        words.resize(layout.rows(), 0);
+        Ok(words)
+    })
+}
 
-    #[test]
-    fn every_record_has_a_place_of_its_own() {
-        let layout = Layout::new(Shape::new(1000, 100).unwrap(), 16, 7).unwrap();
-        assert_eq!((layout.per_unit(), layout.columns, layout.rows()), (2, 72, 128));
-        for index in 0..1000 {
-            let place = layout.locate(index);
-            assert_eq!(u64::from(place.column) * 7 + u64::from(place.block), place.unit);
-            assert_eq!(place.unit * 2 + place.slot, index);
-            assert!((place.column as usize) < layout.columns);
-        }
-    }
+/// Reads the bytes of a column's units back from the matrix.
+pub(super) fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: usize) -> Vec<u8> {
+    let words = matrix::read_column(tiles, layout.columns, column);
+    let words = &words[..layout.blocks * layout.unit_words];
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    whiten(seed, (column * layout.blocks) as u64, layout.bundle.unit_bytes, &mut bytes);
+    bytes
+}
 
-    #[test]
-    fn layouts_that_do_not_fit_are_refused() {
-        let shape = Shape::of_bytes(1000, 32).unwrap();
-        assert!(Layout::new(shape, 16, 0).is_err() && Layout::new(shape, 16, 1001).is_err());
-        assert!(Layout::new(shape, 8, 4).is_err(), "a record of 32 bytes in a unit of 16");
-        assert!(Layout::new(shape, 16, 1000).is_ok() && Layout::new(shape, 16, 1).is_ok());
+/// Reads the bytes of a unit back from the matrix.
+pub(super) fn read_unit(layout: &Layout, seed: &Seed, tiles: &[i16], unit: u64) -> Vec<u8> {
+    let words = places(layout, unit).map(|at| tiles[at].to_le_bytes());
+    let mut bytes: Vec<u8> = words.flatten().collect();
+    whiten(seed, unit, layout.bundle.unit_bytes, &mut bytes);
+    bytes
+}
+
+/// Writes the bytes of a unit to the matrix.
+pub(super) fn write_unit(layout: &Layout, seed: &Seed, tiles: &mut [i16], unit: u64, mut bytes: Vec<u8>) {
+    whiten(seed, unit, layout.bundle.unit_bytes, &mut bytes);
+    for (at, pair) in places(layout, unit).zip(bytes.chunks_exact(2)) {
+        tiles[at] = i16::from_le_bytes([pair[0], pair[1]]);
     }
+}
+
+/// Positions of a unit's words.
+fn places(layout: &Layout, unit: u64) -> impl Iterator<Item = usize> {
+    let blocks = layout.blocks as u64;
+    let (columns, words) = (layout.columns, layout.unit_words);
+    let (column, block) = ((unit / blocks) as usize, (unit % blocks) as usize);
+    (block * words..(block + 1) * words).map(move |row| place(columns, row, column))
+}
+
+/// Adds the stream that whitens units from unit `first` on, or removes it.
+pub(super) fn whiten(seed: &Seed, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
+    matrices::whiten(seed, "inspire2/whitening", first * unit_bytes as u64, bytes);
 }

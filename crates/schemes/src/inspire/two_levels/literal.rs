@@ -23,23 +23,6 @@ const MAX_WORDS: usize = 1 << 22;
 #[derive(Clone, Copy, Debug)]
 pub struct Inspire2;
 
-/// Bits of all messages.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bits {
-    /// Gadget of the packing keys.
-    pub gadget: GadgetParams,
-    /// Bits of both selectors.
-    pub query: [u32; 2],
-    /// Bits of key material.
-    pub key: u32,
-    /// Digits of a mask's words.
-    pub mask: Digits,
-    /// Digits of a body's words, as wide.
-    pub body: Digits,
-    /// Bits of an answer.
-    pub answer: ResponseBits,
-}
-
 /// Unchecked values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Literal {
@@ -66,12 +49,6 @@ pub struct Literal {
 }
 
 impl Literal {
-    /// The same values with other bits.
-    pub(super) fn with_bits(self, bits: Bits) -> Self {
-        let Bits { gadget, query, key, mask, body, answer } = bits;
-        Self { gadget, query_bits: query, key_bits: key, mask, body, answer, ..self }
-    }
-
     /// The distinct values of γ₀, γ₁, γ₂, in this order: one key each.
     pub fn distinct_gammas(&self) -> Vec<usize> {
         let first = |&i: &usize| !self.gammas[..i].contains(&self.gammas[i]);
@@ -120,63 +97,57 @@ impl Literal {
     }
 
     /// Checks all values for a modulus.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] or [`Error::Parameters`].
     pub(super) fn check(&self, modulus: u64) -> Result<()> {
-        check_gammas(self)?;
-        check_bits(self, modulus)?;
-        check_words(self)
-    }
-}
-
-pub(super) fn check_gammas(literal: &Literal) -> Result<()> {
-    let most = literal.rlwe.degree / 2;
-    let fits = |&gamma: &usize| gamma.is_power_of_two() && (2..=most).contains(&gamma);
-    match literal.gammas.iter().find(|gamma| !fits(gamma)) {
-        None => Ok(()),
-        Some(&gamma) => {
-            let expected = format!("a power of two from 2 to {most}");
-            Err(Error::out_of_bounds("gamma", gamma as u64, expected))
+        self.check_gammas()?;
+        self.check_bits(modulus)?;
+        let degree = self.rlwe.degree;
+        if degree > MAX_DEGREE {
+            let expected = format!("at most {MAX_DEGREE} in {NAME}");
+            return Err(Error::out_of_bounds("the degree d", degree as u64, expected));
+        }
+        let parts = self.answer_words().into_iter().chain([self.public_words(), self.key_words()]);
+        match parts.max() {
+            Some(words) if words > MAX_WORDS => {
+                let (what, expected) =
+                    ("the number of words of an answer's part", format!("at most {MAX_WORDS}"));
+                Err(Error::out_of_bounds(what, words as u64, expected))
+            }
+            _ => Ok(()),
         }
     }
-}
 
-fn check_words(literal: &Literal) -> Result<()> {
-    let degree = literal.rlwe.degree;
-    if degree > MAX_DEGREE {
-        let expected = format!("at most {MAX_DEGREE} in {NAME}");
-        return Err(Error::out_of_bounds("the degree d", degree as u64, expected));
-    }
-    let parts = literal.answer_words().into_iter().chain([literal.public_words(), literal.key_words()]);
-    match parts.max() {
-        Some(words) if words > MAX_WORDS => {
-            let expected = format!("at most {MAX_WORDS}");
-            Err(Error::out_of_bounds("the number of words of an answer's part", words as u64, expected))
+    pub(super) fn check_gammas(&self) -> Result<()> {
+        let most = self.rlwe.degree / 2;
+        let fits = |gamma: usize| gamma.is_power_of_two() && (2..=most).contains(&gamma);
+        match self.gammas.into_iter().find(|&gamma| !fits(gamma)) {
+            None => Ok(()),
+            Some(gamma) => {
+                let expected = format!("a power of two from 2 to {most}");
+                Err(Error::out_of_bounds("gamma", gamma as u64, expected))
+            }
         }
-        _ => Ok(()),
     }
-}
 
-fn check_bits(literal: &Literal, modulus: u64) -> Result<()> {
-    let Literal { query_bits, key_bits, mask, body, answer, gadget, rlwe, .. } = literal;
-    let below_q = |bits: u32, most: u32| (1..=most).contains(&bits) && 1u64 << bits < modulus;
-    let digits = |digits: &Digits| {
-        digits.bits == mask.bits && (1..=16).contains(&digits.bits) && (1..=32).contains(&digits.count)
-    };
-    let response = |bits: ResponseBits| bits.fit(rlwe.degree, modulus as f64, rlwe.sigma);
-    // Entries of a packing matrix are sums of up to γ digits of half a base.
-    let entry = (rlwe.degree as u64 / 2) << (gadget.log_base.clamp(1, 32) - 1);
-    let fits = query_bits.iter().all(|&bits| below_q(bits, MAX_QUERY_BITS))
-        && below_q(*key_bits, 62)
-        && digits(mask)
-        && digits(body)
-        && response(literal.first_bits())
-        && response(*answer)
-        && entry < 1 << 31;
-    if fits {
+    fn check_bits(&self, modulus: u64) -> Result<()> {
+        let below_q = |bits: u32, most: u32| (1..=most).contains(&bits) && 1u64 << bits < modulus;
+        let digits = |digits: Digits| {
+            digits.bits == self.mask.bits
+                && (1..=16).contains(&digits.bits)
+                && (1..=32).contains(&digits.count)
+        };
+        let response = |bits: ResponseBits| bits.fit(self.rlwe.degree, modulus as f64, self.rlwe.sigma);
+        // Entries of a packing matrix are sums of up to γ digits of half a base.
+        let entry = (self.rlwe.degree as u64 / 2) << (self.gadget.log_base.clamp(1, 32) - 1);
+        let fits = self.query_bits.iter().all(|&bits| below_q(bits, MAX_QUERY_BITS))
+            && below_q(self.key_bits, 62)
+            && digits(self.mask)
+            && digits(self.body)
+            && response(self.first_bits())
+            && response(self.answer)
+            && entry < 1 << 31;
+        if !fits {
+            return Err(refused(NAME)(format!("message bits {self:?} do not fit q = {modulus}")));
+        }
         Ok(())
-    } else {
-        Err(refused(NAME)(format!("message bits {literal:?} do not fit q = {modulus}")))
     }
 }

@@ -13,18 +13,18 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | Algorithm 3, SETUP | [`server`], [`encode`] |
-//! | Algorithm 3, GENFIXEDQUERYPARTS | [`masks`], [`Params::selector`] |
+//! | Algorithm 3, SETUP | [`server`], [`layout`] |
+//! | Algorithm 3, GENFIXEDQUERYPARTS | [`second::Packings`], [`Params::selector`] |
 //! | Algorithm 4, QUERY, GENQUERY, GENKSMATY | [`client`] |
 //! | Algorithm 5, RESPOND | [`server`]; lines 9 to 12 in [`second`] |
 //! | Algorithm 5, DECOMPOSE; Algorithm 6, COMPOSE | [`crate::shared::digits`] |
 //! | Algorithm 2 (PartialInspiRING) | [`papir_lattice::packing::inspiring::PartialInspiring`] |
 //! | Algorithm 6, EXTRACT | [`client`] |
 //! | Theorems 7 and 8 | [`noise`] |
-//! | Theorem 6 (sizes) | `work`, [`wire`] |
+//! | Theorem 6 (sizes) | [`params`], [`wire`] |
 //!
 //! Differences from the paper: masks and bodies are switched to separate moduli, powers of two;
-//! digits are balanced, of a width that `search` chooses; the message modulus is 2¹⁶, so that every
+//! digits are balanced, of a width that `choice` finds; the message modulus is 2¹⁶, so that every
 //! word is a residue; selectors and keys are rounded; records are whitened, so that the noise bound
 //! holds for every database; and clients fetch the masks of the second level's packs (`resp₁`),
 //! which depend on the snapshot alone, once for each version and not with each answer.
@@ -34,24 +34,21 @@
 
 mod choice;
 pub mod client;
-pub mod encode;
 pub mod layout;
 mod literal;
-pub mod masks;
 pub mod noise;
 pub mod params;
-mod search;
 pub mod second;
 pub mod server;
 #[cfg(test)]
 mod tests;
 pub mod wire;
-mod work;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-pub use client::{Client, Secret};
+pub use super::client::Secret;
+pub use client::Client;
 pub use literal::Inspire2;
 pub use params::Params;
 pub use server::Server;

@@ -49,70 +49,57 @@ impl NoiseInput {
         Self { literal: *literal, setting, selectors: [layout.columns, layout.blocks] }
     }
 
+    /// log₂ of a level's plaintext modulus.
+    fn plain_bits(&self, level: usize) -> i32 {
+        [WORD_BITS, self.literal.mask.bits][level] as i32
+    }
+
     /// Variance of an entry of a selector.
     fn entry(&self, level: usize) -> f64 {
         let grid = self.setting.modulus / 2f64.powi(self.literal.query_bits[level] as i32);
         self.setting.sigma * self.setting.sigma + rounding(grid)
     }
 
-    /// Σ words² of a row of D: whitened, so uniform and centred.
-    pub(super) fn first_squares(&self) -> f64 {
-        squares_of_uniform(self.selectors[0] as f64, 2f64.powi(WORD_BITS as i32 - 1))
+    /// Sum of squares of a row's words: those of D are whitened, so uniform and centred; of digits
+    /// at worst.
+    pub(super) fn squares(&self, level: usize) -> f64 {
+        let (count, largest) = (self.selectors[level] as f64, 2f64.powi(self.plain_bits(level) - 1));
+        if level == 0 { squares_of_uniform(count, largest) } else { count * (largest * largest) }
     }
 
-    /// Σ digits² of a row of the second level, at worst.
-    pub(super) fn second_squares(&self) -> f64 {
-        self.selectors[1] as f64 * 4f64.powi(self.literal.mask.bits as i32 - 1)
-    }
-
-    /// The larger of the variances that the second and the third packing add.
-    fn second_packing(&self) -> f64 {
-        let pack = |gamma| self.setting.partial_packing(self.literal.gadget, gamma);
-        pack(self.literal.gammas[1]).max(pack(self.literal.gammas[2]))
-    }
-
-    /// [`FILL`] of half of q/2¹⁶, less the error of Δ = round(q/2¹⁶) for a word of up to 2¹⁵.
-    pub(super) fn first_threshold(&self) -> f64 {
-        self.threshold(WORD_BITS)
-    }
-
-    /// The same for q/2^D.
-    pub(super) fn second_threshold(&self) -> f64 {
-        self.threshold(self.literal.mask.bits)
-    }
-
-    fn threshold(&self, bits: u32) -> f64 {
-        let p = 2f64.powi(bits as i32);
+    /// [`FILL`] of half of q/p, less the error of Δ = round(q/p) for a word of up to p/2.
+    pub(super) fn threshold(&self, level: usize) -> f64 {
+        let p = 2f64.powi(self.plain_bits(level));
         FILL * self.setting.modulus / (2.0 * p) - p / 4.0
     }
 
     /// Coefficients that must decode: those of one unit, and all digits of one unit's encryption.
     pub(super) fn coefficients(&self) -> [f64; 2] {
-        let digits =
-            self.literal.mask.count * self.setting.degree + self.literal.body.count * self.literal.gammas[0];
-        [self.literal.gammas[0] as f64, digits as f64]
+        let Literal { gammas, mask, body, .. } = self.literal;
+        let digits = mask.count * self.setting.degree + body.count * gammas[0];
+        [gammas[0] as f64, digits as f64]
     }
 }
 
 impl Noise {
     /// Variances for these parameters.
     pub(super) fn compute(input: &NoiseInput) -> Self {
-        let setting = &input.setting;
-        let packing = setting.partial_packing(input.literal.gadget, input.literal.gammas[0]);
+        let Literal { gammas, gadget, mask, body, answer, .. } = input.literal;
+        let packing = gammas.map(|gamma| input.setting.partial_packing(gadget, gamma));
         Self {
-            first: input.first_squares() * input.entry(0) + packing,
-            first_switch: setting
-                .response_switch(input.literal.mask.word_bits(), input.literal.body.word_bits()),
-            second: input.second_squares() * input.entry(1) + input.second_packing(),
-            second_switch: setting.response_switch(input.literal.answer.a, input.literal.answer.b),
+            first: input.squares(0) * input.entry(0) + packing[0],
+            first_switch: input.setting.response_switch(mask.word_bits(), body.word_bits()),
+            // The larger of the variances that the second and the third packing add.
+            second: input.squares(1) * input.entry(1) + packing[1].max(packing[2]),
+            second_switch: input.setting.response_switch(answer.a, answer.b),
         }
     }
 
     /// log₂ of the probability that a record does not decode: any coefficient of either level.
     pub(super) fn failure_log2(&self, input: &NoiseInput) -> f64 {
-        let [first, second] = input.coefficients();
-        let first = failure_log2(input.first_threshold(), self.first + self.first_switch, first);
-        let second = failure_log2(input.second_threshold(), self.second + self.second_switch, second);
+        let variances = [self.first + self.first_switch, self.second + self.second_switch];
+        let [first, second] = [0, 1]
+            .map(|level| failure_log2(input.threshold(level), variances[level], input.coefficients()[level]));
         // The distance from the Gaussian counts for the secret's coefficients, not among the many
         // errors.
         let sampler = input.setting.degree as f64 * SAMPLER_LOG2.exp2();

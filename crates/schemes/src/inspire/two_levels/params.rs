@@ -1,24 +1,30 @@
-//! Checked parameters of InsPIRe⁽²⁾.
+//! Checked parameters of InsPIRe⁽²⁾, sizes and work.
+//!
+//! Sizes are those of Theorem 6, in papir's encoding.
 
-use papir_core::{Error, Result, Shape};
+use papir_core::cost::{Counts, Operation, Work};
+use papir_core::scheme::Parameters as _;
+use papir_core::{Goal, Result, Sizes};
+use papir_kernels::bits::packed_len;
+use papir_kernels::matvec_i16;
 use papir_lattice::gadget::Gadget;
-use papir_lattice::params::{Literal as RlweLiteral, RlweParams};
+use papir_lattice::packing::inspiring::unit_words;
+use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
+use papir_lattice::selection::matrix_words;
 
 use super::layout::Layout;
 pub use super::literal::Literal;
-use super::literal::{MAX_QUERY_BITS, NAME, check_gammas};
+use super::literal::NAME;
 use super::noise::{Noise, NoiseInput, WORD_BITS};
-use super::search;
-use crate::shared::digits::Digits;
 use crate::shared::matrices::Selector;
-use crate::shared::parameters::{check_failure, refused, unfit};
-use crate::shared::units::Units;
+use crate::shared::messages::SEED_BYTES;
+use crate::shared::parameters::{READ_RATE, check_failure, refused, score, sealed, sealed_public, unfit};
 
-/// Fewest words of a unit that are considered: below, packs cost more than their rows.
-const LEAST_UNIT_WORDS: usize = 16;
 /// Labels of the masks of A₀ and A₁.
 const SELECTORS: [&str; 2] = ["inspire2/first", "inspire2/second"];
+/// Seconds of packing one LWE encryption online, to compare candidates.
+const ONLINE_PACK: f64 = 3e-5;
 
 /// Checked parameters with the tables built from them.
 #[derive(Clone, Debug)]
@@ -28,14 +34,16 @@ pub struct Params {
     rlwe: RlweParams,
     gadget: Gadget,
     noise: Noise,
-    failure_log2: f64,
+    /// log₂ of the probability that an answer does not decode.
+    pub(super) failure_log2: f64,
 }
 
 impl Params {
     /// Checks a literal: security from the table, failure probability from the noise.
     ///
     /// # Errors
-    /// [`Error::Insecure`], [`Error::Parameters`] or [`Error::OutOfBounds`].
+    /// [`papir_core::Error::Insecure`], [`papir_core::Error::Parameters`] or
+    /// [`papir_core::Error::OutOfBounds`].
     pub fn new(literal: Literal) -> Result<Self> {
         let params = Self::build(literal, RlweParams::new(literal.rlwe).map_err(unfit(NAME))?)?;
         check_failure(NAME, params.failure_log2)?;
@@ -45,58 +53,10 @@ impl Params {
     /// Builds parameters without checking security or correctness, for tests at small degrees.
     ///
     /// # Errors
-    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the values do not fit together.
+    /// [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`] if the values do not
+    /// fit together.
     pub fn insecure(literal: Literal) -> Result<Self> {
         Self::build(literal, RlweParams::insecure(literal.rlwe).map_err(refused(NAME))?)
-    }
-
-    /// The smallest messages with units of γ₀ words and at most `columns` columns.
-    ///
-    /// # Errors
-    /// As [`Params::new`].
-    pub fn with_columns(shape: Shape, unit_words: usize, columns: u64) -> Result<Self> {
-        let units = Units::new(shape, 2 * unit_words)?.units();
-        Self::with_blocks(shape, unit_words, units.div_ceil(columns.max(1)) as usize)
-    }
-
-    /// The smallest messages with t units of γ₀ words in a column.
-    ///
-    /// # Errors
-    /// As [`Params::new`].
-    pub fn with_blocks(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
-        let layout = Layout::new(shape, unit_words, blocks)?;
-        // The search sets all bits and the gadget.
-        let literal = Literal {
-            shape,
-            rlwe: RlweLiteral::DEFAULT,
-            blocks,
-            gammas: [unit_words, RlweLiteral::DEFAULT.degree / 2, unit_words],
-            gadget: search::gadget(19),
-            query_bits: [MAX_QUERY_BITS; 2],
-            key_bits: 55,
-            mask: Digits { bits: 14, count: 2 },
-            body: Digits { bits: 14, count: 2 },
-            answer: ResponseBits { a: 32, b: 32 },
-        };
-        check_gammas(&literal)?;
-        let bits = search::choose(&literal, &layout, MAX_QUERY_BITS).ok_or_else(|| {
-            refused(NAME)(format!("{} columns of {blocks} units exceed the decoding limit", layout.columns))
-        })?;
-        Self::new(literal.with_bits(bits))
-    }
-
-    /// Fewest words of a unit that hold a record: a power of two, at least 16.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] for records beyond the largest unit.
-    pub fn least_unit_words(shape: Shape) -> Result<usize> {
-        let most = RlweLiteral::DEFAULT.degree / 2;
-        let least = shape.record_bytes().div_ceil(2).next_power_of_two().max(LEAST_UNIT_WORDS);
-        if least > most {
-            let expected = format!("at most {} in {NAME}", 16 * most);
-            return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
-        }
-        Ok(least)
     }
 
     fn build(literal: Literal, rlwe: RlweParams) -> Result<Self> {
@@ -145,11 +105,6 @@ impl Params {
         [self.layout.columns, self.layout.blocks]
     }
 
-    /// log₂ of the probability that an answer does not decode.
-    pub(super) fn failure_log2(&self) -> f64 {
-        self.failure_log2
-    }
-
     /// The selector of a level.
     pub fn selector(&self, level: usize) -> Selector<'_> {
         Selector {
@@ -159,5 +114,117 @@ impl Params {
             scale: self.scales()[level],
             bits: self.literal.query_bits[level],
         }
+    }
+
+    /// Payload bytes of both selectors and of the key material.
+    pub fn query_parts(&self) -> [usize; 3] {
+        let ([c, t], [first, second]) = (self.selectors(), self.literal.query_bits);
+        let keys = packed_len(self.literal.key_words(), self.literal.key_bits);
+        [packed_len(c, first), packed_len(t, second), keys]
+    }
+
+    /// Payload bytes of an answer.
+    pub(super) fn answer_bytes(&self) -> usize {
+        let ([first, masks, second], ResponseBits { a, b }) =
+            (self.literal.answer_words(), self.literal.answer);
+        packed_len(first, b) + packed_len(masks, a) + packed_len(second, b)
+    }
+
+    /// Rows of the second level's matrix: τ·d.
+    pub(super) fn digit_rows(&self) -> usize {
+        self.literal.mask.count * self.literal.rlwe.degree
+    }
+
+    /// Words of the second level's matrix.
+    pub(super) fn digit_words(&self) -> usize {
+        matrix_words(self.digit_rows(), self.layout.blocks)
+    }
+
+    /// Bytes of the matrices of all packs of the first or second packing.
+    pub(super) fn pack_bytes(&self, packing: usize) -> usize {
+        let (gamma, degree, levels) =
+            (self.literal.gammas[packing], self.literal.rlwe.degree, self.literal.gadget.levels);
+        let unit = unit_words(degree, gamma, levels);
+        let packs = [self.layout.blocks, self.literal.packs()[0]][packing];
+        4 * packs.div_ceil(unit / (gamma * degree * levels)) * unit
+    }
+
+    /// Exact lengths of messages and stores.
+    pub(super) fn sizes(&self) -> Sizes {
+        let [first, second, keys] = self.query_parts();
+        let hint = packed_len(self.literal.public_words(), self.literal.answer.a);
+        let masks = 8 * self.literal.rlwe.degree * self.literal.packs()[0];
+        let material = self.pack_bytes(0) + 2 * self.digit_words() + self.pack_bytes(1) + masks;
+        Sizes {
+            public: sealed_public(self.encode().len(), SEED_BYTES + hint),
+            hint: hint as u64,
+            query_keys: keys as u64,
+            query: sealed(first + second + keys),
+            answer: sealed(self.answer_bytes()),
+            database: self.layout.matrix_bytes() as u64,
+            material: material as u64,
+            ..Sizes::default()
+        }
+    }
+
+    /// Work of the verbs.
+    pub(super) fn work(&self) -> Work {
+        let (degree, keys) = (self.literal.rlwe.degree, self.literal.key_words());
+        let ([first, second], [packs, online]) = (self.selectors(), self.literal.packs());
+        let (database, groups) = (self.layout.matrix_bytes() as f64, self.layout.rows() / matvec_i16::ROWS);
+        let encryptions = first.div_ceil(degree) + second.div_ceil(degree) + keys / degree;
+        let matrices = self.pack_bytes(0) + self.pack_bytes(1);
+        let online_packs = online as f64 * self.share_of_a_pack(2);
+        // Words of messages are unpacked, split, lifted or rounded.
+        let answer: usize = self.literal.answer_words().iter().sum();
+        let words = 2 * (first + second + keys + self.layout.rows() + self.digit_rows() + answer);
+        let setup = self.material_work(self.layout.blocks);
+        let (digits, digit_groups) = (2 * self.digit_words(), self.digit_rows() / matvec_i16::ROWS);
+        Work {
+            setup: setup.with(Operation::Encode16, database / 2.0, self.layout.columns),
+            query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
+            answer: Counts::new()
+                .with(Operation::Select16, database, groups)
+                .with(Operation::Select16, digits as f64, digit_groups)
+                .with(Operation::Matrix, matrices as f64, groups)
+                .with(Operation::Pack, online_packs, online)
+                .with(Operation::Word, words as f64, 1),
+            extract: Counts::new().with(Operation::Decrypt, (packs + online + 1) as f64, 1),
+        }
+    }
+
+    /// Work of preparing `blocks` packs of the first level, and the second level: every row is
+    /// multiplied with the masks of all blocks of d columns.
+    pub(super) fn material_work(&self, blocks: usize) -> Counts {
+        let [first, second] = self.selectors().map(|columns| columns.div_ceil(self.literal.rlwe.degree));
+        let ([packs, _], [unit, ..]) = (self.literal.packs(), self.literal.gammas);
+        let transforms = blocks * unit * first + self.digit_rows() * second;
+        let full_packs = blocks as f64 * self.share_of_a_pack(0) + packs as f64 * self.share_of_a_pack(1);
+        let counts = Counts::new().with(Operation::HintTransform, transforms as f64, blocks);
+        counts.with(Operation::Pack, full_packs, blocks)
+    }
+
+    /// Work of preparing a pack of γ as a share of one of d: γ/d of the key switches, and a
+    /// transform of log₂ γ levels instead of log₂ d (measured: five levels weigh as much as the
+    /// rest).
+    fn share_of_a_pack(&self, packing: usize) -> f64 {
+        let (gamma, degree) = (self.literal.gammas[packing] as f64, self.literal.rlwe.degree as f64);
+        gamma / degree * (5.0 + gamma.log2()) / (5.0 + degree.log2())
+    }
+
+    /// Cost that the goal minimises, from message bytes and rough seconds of one core for an
+    /// answer.
+    pub(super) fn score(&self, goal: Goal) -> f64 {
+        let Sizes { query, answer, hint, database, material, .. } = self.sizes();
+        let online = self.literal.packs()[1] * self.literal.gammas[2];
+        let seconds = (database + material) as f64 / READ_RATE + online as f64 * ONLINE_PACK;
+        score(goal, (query + answer + hint) as f64, seconds)
+    }
+
+    /// Whether the first level's material is at most the database, four times that for the least
+    /// communication. A single unit in a column is always allowed.
+    pub(super) fn affordable(&self, goal: Goal) -> bool {
+        let times = if goal == Goal::MinCommunication { 4 } else { 1 };
+        self.layout.blocks == 1 || self.pack_bytes(0) <= times * self.layout.matrix_bytes()
     }
 }

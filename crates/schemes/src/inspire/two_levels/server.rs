@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Records, Result};
+use papir_core::{AlignedBytes, BlobSlice, Change, Description, Progress, Records, Result};
 use papir_kernels::matvec_i16;
 use papir_lattice::mod_switch::lift_elements;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
@@ -26,15 +26,15 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::encode::{encode, read_column, read_unit, write_unit};
+use super::layout::{encode, read_column, read_unit, write_unit};
 use super::literal::{Inspire2, NAME};
-use super::masks::Packings;
 use super::params::Params;
-use super::second::{Online, body_digits, digit_column};
+use super::second::{Packings, body_digits, digit_column, respond};
 use super::wire::{Answer, Public, Query};
 use crate::shared::matrices::{BLOCK_COLUMNS, RowMasks};
 use crate::shared::messages::load_seed;
 use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::parameters::refused;
 use crate::shared::stored_records::{check_source, read_columns};
 
 const SEED: &str = "inspire2/seed";
@@ -68,7 +68,7 @@ pub(super) struct Parts {
 }
 
 /// Packing keys of a query, one for each distinct γ.
-pub struct Keys(Vec<OnlineKey<Expanded>>);
+pub(super) struct Keys(Vec<OnlineKey<Expanded>>);
 
 impl scheme::Server<Inspire2> for Server {
     fn setup(
@@ -114,12 +114,15 @@ impl scheme::Server<Inspire2> for Server {
         check_changes(&layout.shape(), changes)?;
         let mut touched = vec![false; layout.blocks];
         changes.iter().for_each(|change| touched[layout.locate(change.index).block as usize] = true);
-        let setup = params.describe().work.setup;
+        let Description { sizes, work, .. } = params.describe();
         let update = match count(&touched) {
             0 => Counts::new(),
-            packs => params.material_work(packs).with(Operation::Copy, params.snapshot_bytes() as f64, 1),
+            packs => {
+                let copied = (sizes.database + sizes.material) as f64;
+                params.material_work(packs).with(Operation::Copy, copied, 1)
+            }
         };
-        Ok(UpdateEstimate { update, setup })
+        Ok(UpdateEstimate { update, setup: work.setup })
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
@@ -135,7 +138,10 @@ impl scheme::Server<Inspire2> for Server {
             write_unit(layout, &self.public.seed, tiles.slice_mut(), unit, bytes);
             touched[(unit % layout.blocks as u64) as usize] = true;
         }
-        self.repack(BlobSlice::new(tiles.into(), DATABASE)?, &touched, progress)
+        let (params, seed, packings) = (&self.params, &self.public.seed, &self.packings);
+        let first = [self.parts.matrices.bytes(), self.parts.digits.bytes()].map(AlignedBytes::copy_of);
+        let parts = pack_parts((params, seed, packings), tiles, first, &touched, progress)?;
+        Ok(Self::assemble(params.clone(), *seed, packings.clone(), parts))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -159,7 +165,7 @@ impl scheme::Server<Inspire2> for Server {
         let packings = Packings::new(&params, &seed)?;
         let parts = Parts {
             tiles: sized(source, DATABASE, params.layout().matrix_bytes())?,
-            matrices: sized(source, MATRICES, 4 * params.pack_words(0, params.layout().blocks))?,
+            matrices: sized(source, MATRICES, params.pack_bytes(0))?,
             digits: sized(source, DIGITS, 2 * params.digit_words())?,
             second: PreparedPacks::load(SECOND, packings.packing(1), params.literal().packs()[0], source)?,
         };
@@ -180,22 +186,11 @@ impl Server {
     ) -> Result<Self> {
         check_source(NAME, params.layout().shape(), records)?;
         let tiles = encode(params.layout(), &seed, records, progress)?;
-        let tiles = BlobSlice::new(tiles.into(), DATABASE)?;
         let packings = Packings::new(&params, &seed)?;
-        let (blocks, [packs, _]) = (params.layout().blocks, params.literal().packs());
-        progress.stage("pack", (blocks + packs) as u64);
-        let first = row_masks(&params, &seed, 0, &tiles, progress);
-        let mut matrices = AlignedBytes::zeroed(4 * params.pack_words(0, blocks));
-        let prepared =
-            packings.packing(0).prepare_all(blocks, |block| first.of_pack(block), matrices.slice_mut());
-        let prepared = prepared.map_err(|error| SECOND.refused(error))?;
-        let digits = BlobSlice::new(digit_matrix(&params, &prepared).into(), DIGITS)?;
-        let masks = row_masks(&params, &seed, 1, &digits, progress);
-        let of_pack = |pack| masks.of_pack(pack);
-        let second = PreparedPacks::prepare(SECOND, packings.packing(1), packs, of_pack)?;
-        drop((first, masks));
-        let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
-        Ok(Self::assemble(params, seed, packings, Parts { tiles, matrices, digits, second }))
+        let first = [params.pack_bytes(0), 2 * params.digit_words()].map(AlignedBytes::zeroed);
+        let all = vec![true; params.layout().blocks];
+        let parts = pack_parts((&params, &seed, &packings), tiles, first, &all, progress)?;
+        Ok(Self::assemble(params, seed, packings, parts))
     }
 
     fn assemble(params: Params, seed: Seed, packings: Packings, parts: Parts) -> Self {
@@ -209,20 +204,16 @@ impl Server {
     }
 
     /// Line 6: packing keys of queries, lifted to q.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] for queries of other parameters.
-    pub fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
-        queries.par_iter().map(|query| self.read_key(query)).collect()
-    }
-
-    fn read_key(&self, query: &Query) -> Result<Keys> {
-        let bits = self.params.literal().key_bits;
-        let mut elements = lift_elements(self.ring(), bits, &query.keys).into_iter();
-        let key = |packing: &PartialInspiring| {
-            SECOND.online_key(packing, elements.by_ref().take(packing.shape().elements()).collect())
+    pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
+        let read = |query: &&Query| {
+            let bits = self.params.literal().key_bits;
+            let mut elements = lift_elements(self.ring(), bits, &query.keys).into_iter();
+            let key = |packing: &PartialInspiring| {
+                SECOND.online_key(packing, elements.by_ref().take(packing.shape().elements()).collect())
+            };
+            Ok(Keys(self.packings.distinct().iter().map(key).collect::<Result<_>>()?))
         };
-        Ok(Keys(self.packings.distinct().iter().map(key).collect::<Result<_>>()?))
+        queries.par_iter().map(read).collect()
     }
 
     /// Keys of the first, second or third packing.
@@ -231,7 +222,7 @@ impl Server {
     }
 
     /// Line 7, b′₀ = D·b₀: bodies of all units modulo q, in one pass over the database.
-    pub fn select(&self, queries: &[&Query]) -> Vec<Bodies> {
+    pub(super) fn select(&self, queries: &[&Query]) -> Vec<Bodies> {
         let layout = self.params.layout();
         self.select_from(&self.parts.tiles, queries, 0, [layout.unit_words, layout.blocks])
     }
@@ -252,51 +243,35 @@ impl Server {
     }
 
     /// Line 8: packed bodies of all units.
-    ///
-    /// # Errors
-    /// As [`Server::read_keys`].
-    pub fn pack_first(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Bodies>> {
+    pub(super) fn pack_first(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Bodies>> {
         let (packing, keys) = (self.packings.packing(0), self.keys_of(keys, 0));
-        let packed = packing.pack_bodies(&self.parts.matrices, &[], bodies, &keys);
-        packed.map_err(|error| SECOND.refused(error))
+        packing.pack_bodies(&self.parts.matrices, &[], bodies, &keys).map_err(refused(NAME))
     }
 
     /// Lines 10 and 11: bodies of resp₁.
-    ///
-    /// # Errors
-    /// As [`Server::read_keys`].
-    pub fn pack_second(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
+    pub(super) fn pack_second(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
         let packs = [self.params.literal().gammas[1], self.params.literal().packs()[0]];
         let bodies = self.select_from(&self.parts.digits, queries, 1, packs);
         self.parts.second.pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
     }
 
     /// Lines 9, 10 and 12: resp₂, from the digits of the packed bodies.
-    ///
-    /// # Errors
-    /// As [`Server::read_keys`].
-    pub fn pack_online(
+    pub(super) fn pack_online(
         &self,
         queries: &[&Query],
         firsts: &[Bodies],
         keys: &[Keys],
     ) -> Result<Vec<Vec<Rlwe>>> {
-        let online = Online {
-            ring: self.ring(),
-            packing: self.packings.packing(2),
-            masks: &self.online_masks,
-            columns: self.params.layout().blocks,
-            bits: self.params.literal().query_bits[1],
-        };
-        let respond = |((query, first), key): ((&&Query, &Bodies), &OnlineKey<Expanded>)| {
+        let (packing, masks) = (self.packings.packing(2), &self.online_masks);
+        let answer = |((query, first), key): ((&&Query, &Bodies), &OnlineKey<Expanded>)| {
             let digits = body_digits(&self.params, first);
-            online.respond(&digits, &query.selectors[1], key).map_err(|error| SECOND.refused(error))
+            respond(&self.params, packing, masks, &digits, &query.selectors[1], key)
         };
-        queries.par_iter().zip(firsts).zip(self.keys_of(keys, 2)).map(respond).collect()
+        queries.par_iter().zip(firsts).zip(self.keys_of(keys, 2)).map(answer).collect()
     }
 
     /// Switches masks and bodies to the bits of an answer.
-    pub fn switch(&self, second: &Bodies, third: &[Rlwe]) -> Answer {
+    fn switch(&self, second: &Bodies, third: &[Rlwe]) -> Answer {
         let (ring, bits) = (self.ring(), self.params.literal().answer);
         let gamma = self.params.literal().gammas[2];
         let body = |pack: &Rlwe| bits.body(ring, &ring.to_words(&pack.b)[..gamma]);
@@ -319,29 +294,30 @@ impl Server {
         units.retain(|&unit, bytes| *bytes != read(unit));
         Ok(units)
     }
+}
 
-    /// Prepares the packs of touched blocks again, and the second level.
-    fn repack(&self, tiles: BlobSlice<i16>, touched: &[bool], progress: &dyn Progress) -> Result<Self> {
-        let (params, seed, packings) = (&self.params, &self.public.seed, &self.packings);
-        progress.stage("pack", (count(touched) + params.literal().packs()[0]) as u64);
-        let mut matrices = AlignedBytes::copy_of(self.parts.matrices.bytes());
-        let first = row_masks(params, seed, 0, &tiles, progress);
-        let prepared = packings.packing(0).prepare_where(
-            touched.len(),
-            |block| touched[block],
-            |block| first.of_pack(block),
-            matrices.slice_mut(),
-        );
-        let prepared = prepared.map_err(|error| SECOND.refused(error))?;
-        let digits = replaced_digits(params, &self.parts.digits, &prepared);
-        let digits = BlobSlice::new(digits.into(), DIGITS)?;
-        let masks = row_masks(params, seed, 1, &digits, progress);
-        let second = self.parts.second.refresh(packings.packing(1), |_| true, |pack| masks.of_pack(pack))?;
-        drop((first, masks));
-        let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
-        let parts = Parts { tiles, matrices, digits, second };
-        Ok(Self::assemble(params.clone(), *seed, packings.clone(), parts))
-    }
+/// Prepares the wanted packs of the first level, and the second level, from the words of D. Packing
+/// matrices and digits of the first level have those of its other packs.
+fn pack_parts(
+    (params, seed, packings): (&Params, &Seed, &Packings),
+    tiles: AlignedBytes,
+    [mut matrices, mut digits]: [AlignedBytes; 2],
+    wanted: &[bool],
+    progress: &dyn Progress,
+) -> Result<Parts> {
+    let packs = params.literal().packs()[0];
+    let tiles = BlobSlice::new(tiles.into(), DATABASE)?;
+    progress.stage("pack", (count(wanted) + packs) as u64);
+    let first = row_masks(params, seed, 0, &tiles, progress);
+    let of_block = move |block| first.of_pack(block);
+    let packing = packings.packing(0);
+    let prepared = packing.prepare_where(wanted.len(), |i| wanted[i], of_block, matrices.slice_mut());
+    write_digits(params, &prepared.map_err(refused(NAME))?, digits.slice_mut());
+    let digits = BlobSlice::new(digits.into(), DIGITS)?;
+    let masks = row_masks(params, seed, 1, &digits, progress);
+    let of_pack = move |pack| masks.of_pack(pack);
+    let second = PreparedPacks::prepare(SECOND, packings.packing(1), packs, of_pack)?;
+    Ok(Parts { tiles, matrices: BlobSlice::new(matrices.into(), MATRICES)?, digits, second })
 }
 
 /// Lines 7 and 10 on public values: masks of the LWE encryptions in each pack of a level.
@@ -361,25 +337,21 @@ fn count(touched: &[bool]) -> usize {
     touched.iter().filter(|&&touched| touched).count()
 }
 
-/// The digits of the masks of all units' encryptions.
-fn digit_matrix(params: &Params, prepared: &[Preprocessed]) -> AlignedBytes {
-    let mut tiles = AlignedBytes::zeroed(2 * params.digit_words());
+/// Writes the digits of the masks of prepared units' encryptions, each a column.
+fn write_digits(params: &Params, prepared: &[Option<Preprocessed>], tiles: &mut [i16]) {
+    let (groups, blocks) = (params.digit_rows() / matvec_i16::ROWS, params.layout().blocks);
     for (i, packs) in prepared.chunks(BLOCK_COLUMNS).enumerate() {
-        let columns: Vec<Vec<i16>> = packs.par_iter().map(|pack| digit_column(params, &pack.a)).collect();
-        write_columns(tiles.slice_mut(), params.layout().blocks, i * BLOCK_COLUMNS, &columns);
-    }
-    tiles
-}
-
-/// The matrix of digits with the columns of packs that were prepared again.
-fn replaced_digits(params: &Params, old: &BlobSlice<i16>, prepared: &[Option<Preprocessed>]) -> AlignedBytes {
-    let mut tiles = AlignedBytes::copy_of(old.bytes());
-    let (groups, pairs) = (params.digit_rows() / matvec_i16::ROWS, params.layout().blocks.div_ceil(2));
-    for (block, pack) in prepared.iter().enumerate() {
-        if let Some(pack) = pack {
-            let column = digit_column(params, &pack.a);
-            matvec_i16::scatter_column(tiles.slice_mut(), groups, pairs, block, &column);
+        let digits = |pack: &Option<Preprocessed>| pack.as_ref().map(|pack| digit_column(params, &pack.a));
+        let columns: Vec<Option<Vec<i16>>> = packs.par_iter().map(digits).collect();
+        if columns.iter().all(Option::is_some) {
+            let columns: Vec<Vec<i16>> = columns.into_iter().flatten().collect();
+            write_columns(tiles, blocks, i * BLOCK_COLUMNS, &columns);
+            continue;
+        }
+        for (block, column) in (i * BLOCK_COLUMNS..).zip(&columns) {
+            if let Some(column) = column {
+                matvec_i16::scatter_column(tiles, groups, blocks.div_ceil(2), block, column);
+            }
         }
     }
-    tiles
 }

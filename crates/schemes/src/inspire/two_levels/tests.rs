@@ -1,5 +1,5 @@
-//! Noise of all three packings at full parameters against Theorem 7's bounds as computed, for an
-//! all-zero database (whose whitened words are uniform).
+//! The layout, and the noise of all three packings at full parameters against Theorem 7's bounds as
+//! computed, for an all-zero database (whose whitened words are uniform).
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -11,6 +11,7 @@ use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::place;
 use papir_ring::{Coefficients, Poly};
 
+use super::layout::Layout;
 use super::second::body_digits;
 use super::server::Keys;
 use super::{Client, Params, Query, Secret, Server};
@@ -151,4 +152,24 @@ fn the_third_packing() {
         .zip(digits.chunks_exact(gamma))
         .flat_map(|(pack, messages)| case.errors(&pack.a, &pack.b, messages, params.scales()[1]));
     assert_within("third packing", &errors.collect::<Vec<_>>(), params.noise().second, 2.5);
+}
+
+#[test]
+fn every_record_has_a_place_of_its_own() {
+    let layout = Layout::new(Shape::new(1000, 100).unwrap(), 16, 7).unwrap();
+    assert_eq!((layout.per_unit(), layout.columns, layout.rows()), (2, 72, 128));
+    for index in 0..1000 {
+        let place = layout.locate(index);
+        assert_eq!(u64::from(place.column) * 7 + u64::from(place.block), place.unit);
+        assert_eq!(place.unit * 2 + place.slot, index);
+        assert!((place.column as usize) < layout.columns);
+    }
+}
+
+#[test]
+fn layouts_that_do_not_fit_are_refused() {
+    let shape = Shape::of_bytes(1000, 32).unwrap();
+    assert!(Layout::new(shape, 16, 0).is_err() && Layout::new(shape, 16, 1001).is_err());
+    assert!(Layout::new(shape, 8, 4).is_err(), "a record of 32 bytes in a unit of 16");
+    assert!(Layout::new(shape, 16, 1000).is_ok() && Layout::new(shape, 16, 1).is_ok());
 }

@@ -8,7 +8,7 @@ use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 
 use super::params::Params;
-use crate::shared::messages::{pack, unpack};
+use crate::shared::messages::{pack, read_all, unpack};
 
 /// Public part of a database version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +27,12 @@ impl Wire<Params> for Public {
     }
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
-        let what = "the public part of InsPIRe(2)";
-        let mut reader = Reader::new(what, bytes);
-        let seed = Seed(reader.array()?);
-        let masks = unpack(&mut reader, what, params.literal().answer.a, params.literal().public_words())?;
-        reader.finish()?;
-        Ok(Self { seed, masks })
+        let (what, literal) = ("the public part of InsPIRe(2)", params.literal());
+        read_all(what, bytes, |reader| {
+            let seed = Seed(reader.array()?);
+            let masks = unpack(reader, what, literal.answer.a, literal.public_words())?;
+            Ok(Self { seed, masks })
+        })
     }
 }
 
@@ -90,7 +90,7 @@ impl Wire<Params> for Answer {
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let what = "an answer of InsPIRe(2)";
-        Error::check_length(what, bytes.len(), params.answer_parts().iter().sum())?;
+        Error::check_length(what, bytes.len(), params.answer_bytes())?;
         let mut reader = Reader::new(what, bytes);
         let (widths, [first, masks, second]) = (params.literal().answer, params.literal().answer_words());
         Ok(Self {

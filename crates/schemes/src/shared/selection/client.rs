@@ -12,6 +12,7 @@ use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_lattice::mod_switch::round_elements;
 use papir_lattice::packing::RingPacking;
+use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
@@ -140,19 +141,26 @@ pub struct Opened {
     pub decodes: bool,
 }
 
-impl SelectionAnswer {
-    /// Decrypts all words, in the same time whether the answer decodes or not.
-    pub fn open<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Opened {
-        let bits = params.bits.answer;
+impl Opened {
+    /// Decodes phases to words modulo 2^plain, in the same time whether or not all are within
+    /// `bound` of a word, in units of q/2^a.
+    pub(crate) fn new(bits: ResponseBits, plain: u32, phases: &[u64], bound: u64) -> Self {
         let mut worst = 0;
-        let phases = self.phases(params, secret);
         let decode = |&phase: &u64| {
-            let (word, distance) = bits.nearest(phase, params.counts.plain_bits);
+            let (word, distance) = bits.nearest(phase, plain);
             worst = worst.max(distance);
             word as u32
         };
         let words = Zeroizing::new(phases.iter().map(decode).collect());
-        Opened { words, decodes: worst <= params.bound }
+        Self { words, decodes: worst <= bound }
+    }
+}
+
+impl SelectionAnswer {
+    /// Decrypts all words, in the same time whether the answer decodes or not.
+    pub fn open<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Opened {
+        let phases = self.phases(params, secret);
+        Opened::new(params.bits.answer, params.counts.plain_bits, &phases, params.bound)
     }
 
     /// Phases of all rows, then of the single ones, in units of q/2^a.
