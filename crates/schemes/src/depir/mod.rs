@@ -16,10 +16,10 @@
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
 //!
-//! What differs from the paper: `docs/decisions/0022-depir.md`. Ciphertexts are decomposed over D + 1
-//! points of Y, chosen for each slot so that its first coordinate is 0, 1, …, D. Values there
-//! determine a polynomial as well as those at roots of unity do, and only the D + 1 contractions of f
-//! in one variable fewer are evaluated.
+//! `docs/decisions/0022-depir.md` lists the differences from the paper. The main one: ciphertexts are
+//! decomposed over D + 1 points of Y, chosen for each slot so that its first coordinate is 0, 1, …,
+//! D. Values there determine a polynomial as well as those at roots of unity do, and only the D + 1
+//! contractions of f in one variable fewer are evaluated.
 
 pub mod client;
 pub mod interpolation;

@@ -420,7 +420,7 @@ impl Choice {
         score(goal, query + answer, seconds) / indices as f64
     }
 
-    /// Whether the polynomial can be evaluated, and the ring is secure.
+    /// True if the polynomial can be evaluated and the ring is secure.
     fn is_possible(self) -> bool {
         // The primes' product slightly exceeds the bits.
         self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE

@@ -21,7 +21,7 @@ pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
     const ZIP: (&'static str, u16);
     /// Name and number of ZipPIR over DoublePIR.
     const ZIP_DOUBLE: (&'static str, u16);
-    /// Whether the modulus is long enough.
+    /// Private if the modulus is long enough.
     const PRIVACY: Privacy;
 
     /// Parameters of Paillier's encryption, s = 1.

@@ -29,11 +29,16 @@
 //! second hint has 3·n rows for each byte of a record, whatever the number of records, so a ticket
 //! takes seconds of work instead of many.
 //!
-//! What differs from the paper: A is a module's (`papir_lattice::lwe32`), so that n = 1280 suffices
-//! instead of 1400 and products with A take transforms; words of D are centred bytes; the hint is
-//! rounded to 16 bits a slot, p = 2⁸ of them message, with 191 slots in a ciphertext instead of
-//! 128; the known means of rounding and spill are subtracted, which halves both variances; the
-//! query's words are rounded; packed keys serve batches, too.
+//! Differences from the paper:
+//!
+//! - A is structured (module LWE, `papir_lattice::lwe32`), so that n = 1280 suffices instead of 1400
+//!   and products with A are computed by transforms.
+//! - Words of D are centred bytes.
+//! - The hint is rounded to 16 bits a slot, 8 of them message (p = 2⁸), with 191 slots in a
+//!   ciphertext instead of 128.
+//! - The known means of rounding and spill are subtracted, which halves both variances.
+//! - The query's words are rounded.
+//! - Packed keys are combined with batches.
 //!
 //! A number masks one LWE key and is used once: a second query under it would show the server the
 //! difference of two keys. The client stores the next number on disk before it sends a query, and the

@@ -1,7 +1,8 @@
 //! SimplePIR below ZipPIR: bytes in columns.
 //!
-//! What differs from [`crate::simple`]: A is a module's, so that n = 1280 suffices instead of the
-//! paper's 1400 and products with A take transforms; the query's words are rounded.
+//! Two things differ from [`crate::simple`]. A is structured (module LWE), so that n = 1280 suffices
+//! instead of the paper's 1400 and products with A are computed by transforms; and the query's words
+//! are rounded.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;

@@ -87,7 +87,7 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
 pub struct ZipQuery {
     /// The number, which is the ticket's.
     pub(super) number: u64,
-    /// Whether the client holds the ticket.
+    /// True if the client holds the ticket.
     pub(super) held: bool,
     /// ⌈n/t⌉ numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
     pub(super) offsets: Vec<Vec<u16>>,
