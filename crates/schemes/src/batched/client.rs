@@ -73,7 +73,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         let lost = chosen.iter().filter(|bucket| bucket.is_none()).count();
         if lost > 0 {
             let reason = format!(
-                "{lost} records of a batch share all their places with others, with probability 2^-40: query fewer at a time"
+                "{lost} records of a batch share all their places with others, with probability 2^-40: \
+                 query fewer at a time"
             );
             return Err(BatchedParams::<S>::unfit(reason));
         }

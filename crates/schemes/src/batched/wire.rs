@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! public   seed of the code (32), the public part of each group of buckets, all equally long
-//! query    what the groups' queries share, once; then of each group's query what stands before and after it
+//! query    the shared part of the groups' queries, once; then the rest of each group's query
 //! answer   the answer of each group, all equally long
 //! ```
 

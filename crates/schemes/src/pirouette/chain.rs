@@ -141,7 +141,7 @@ pub struct Chain {
     pub(crate) conversion: Gadget,
     pub(crate) ring_switch: Gadget,
     pub(super) query_error: Gaussian,
-    /// Weakest security estimate of everything published; `None` for keys that are short on purpose.
+    /// Weakest security estimate of everything published; `None` for keys that tests shorten.
     pub(super) weakest: Option<&'static Row>,
 }
 

@@ -165,7 +165,8 @@ impl Noise {
         let index = rows + columns + slots;
         let found = index - LOG2_DIGIT;
         let bits = bits_failure_log2((&ring, &short[0]), gate, [index, found], relative);
-        // A digit: the remaining query, and half turns for up to τ bits. With its sign it has 2⁵ values.
+        // A digit: the remaining query, and half turns for up to τ bits. With its sign it has 2⁵
+        // values.
         let left = fresh() + f64::from(found + rows - LOG2_DIGIT) * relative;
         let exponent = left + ring.switch(&short[1], f64::from(ORDER));
         let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);

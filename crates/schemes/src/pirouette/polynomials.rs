@@ -189,8 +189,8 @@ impl Block {
     }
 }
 
-/// Phase 1: returns, for each query, the encryptions of the columns in `range`: the sums of selectors
-/// times the plane's polynomials. The plane has `columns` columns.
+/// Phase 1: returns, for each query, the encryptions of the columns in `range`: the sums of
+/// selectors times the plane's polynomials. The plane has `columns` columns.
 pub(super) fn columns(
     ring: &Ring,
     plane: Plane<'_>,

@@ -3,10 +3,10 @@
 //! Burton, Menon, Wu, *Respire: High-Rate PIR for Databases with Small Records*, over Pirouette's
 //! database with the same parameters.
 //!
-//! A query is one RLWE encryption of the row's one-hot vector and of the digits of all gates, each in
-//! a coefficient of its own. The server expands it and continues as in Pirouette
-//! ([`super::retrieval`]). The client registers the keys of the expansion, the gates and
-//! the response ring once.
+//! A query is one RLWE encryption of the row's one-hot vector and of the digits of all gates, each
+//! in a coefficient of its own. The server expands it and continues as in Pirouette
+//! ([`super::retrieval`]). The client registers the keys of the expansion, the gates and the
+//! response ring once.
 //!
 //! | the paper | function |
 //! |---|---|

@@ -5,8 +5,8 @@
 //! ```text
 //! body = −a·s + e + 2⁸·byte modulo 2¹⁶, for the ring's ternary s and σ = 3.19
 //! ```
-//! Folding lifts a record to q, times round(q/2¹⁶): a phase that is right modulo 2¹⁶ becomes one that
-//! is right modulo q up to 2^-32 of a turn.
+//! Folding lifts a record to q, times round(q/2¹⁶): a phase that is right modulo 2¹⁶ becomes one
+//! that is right modulo q up to 2^-32 of a turn.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
