@@ -156,7 +156,7 @@ fn identity(description: &Description, version: Version) -> Lines {
 }
 
 fn keys(layout: &KeywordLayout) -> Lines {
-    let chance = layout.wrong_positive_log2();
+    let chance = layout.false_positive_log2();
     vec![
         line("lookup", format!("by key, {} record(s) each", layout.lookups())),
         line("longest value", units::bytes(layout.longest_value() as u64)),

@@ -90,7 +90,7 @@ impl KeywordLayout {
     /// log₂ of the probability that a lookup finds a key without an entry: its tag, 64 hash bits of
     /// which 0 and 1 coincide, is compared with every slot of one bucket. A collision of the
     /// 128-bit ids is at least 2³² times less likely.
-    pub fn wrong_positive_log2(&self) -> f64 {
+    pub fn false_positive_log2(&self) -> f64 {
         (self.dimensions.format.slots(self.record_bytes()) as f64).log2() - 63.0
     }
 

@@ -43,7 +43,7 @@ pub struct TableReport {
     /// Bytes of the encoded layout.
     pub layout_bytes: u64,
     /// log₂ of the probability that a lookup finds a key that has no entry.
-    pub wrong_positive_log2: f64,
+    pub false_positive_log2: f64,
 }
 
 impl TableReport {
@@ -66,7 +66,7 @@ impl TableReport {
             tagged_bytes: value_bytes + 8 * entries,
             key_bytes: None,
             layout_bytes: layout.encode().len() as u64,
-            wrong_positive_log2: layout.wrong_positive_log2(),
+            false_positive_log2: layout.false_positive_log2(),
         }
     }
 

@@ -137,7 +137,7 @@ impl KeywordSummary {
             tagged_bytes: report.tagged_bytes,
             key_bytes: report.key_bytes,
             layout_bytes: report.layout_bytes,
-            wrong_positive_log2: report.wrong_positive_log2,
+            wrong_positive_log2: report.false_positive_log2,
             bucket: bucket.into(),
         }
     }

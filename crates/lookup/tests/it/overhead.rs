@@ -21,7 +21,7 @@ fn table(count: u64, bucket: BucketTarget, length: impl Fn(u64) -> usize) -> Key
     let report = &table.report;
     println!(
         "{count:>8} entries, longest {:>6}: {:>7} records of {:>6} bytes, {:>2} lookups, overhead {:.3} ({:.3} \
-         over keys and values), layout {:>7} bytes, wrong positive 2^{:.1}, {:.2} s",
+         over keys and values), layout {:>7} bytes, false positive 2^{:.1}, {:.2} s",
         report.longest_value,
         report.records,
         report.record_bytes,
@@ -29,7 +29,7 @@ fn table(count: u64, bucket: BucketTarget, length: impl Fn(u64) -> usize) -> Key
         report.overhead(),
         report.overhead_over_source().unwrap(),
         report.layout_bytes,
-        report.wrong_positive_log2,
+        report.false_positive_log2,
         start.elapsed().as_secs_f64(),
     );
     table
@@ -39,7 +39,7 @@ fn measure(count: u64, lengths: &[usize]) {
     for &length in lengths {
         let report = table(count, BucketTarget::default(), |_| length).report;
         assert!(report.overhead() <= 1.3, "{length} bytes: {}", report.overhead());
-        assert!(report.wrong_positive_log2 <= -40.0);
+        assert!(report.false_positive_log2 <= -40.0);
         assert!(report.layout_bytes * 100 <= report.table_bytes, "layout {}", report.layout_bytes);
     }
 }

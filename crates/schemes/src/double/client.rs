@@ -67,7 +67,7 @@ impl Client<Double> for DoubleClient {
         if first > bounds.first || second > bounds.second {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![layout.bundle.select(&unit, secret.slot)])
+        Ok(vec![layout.unit_layout.select(&unit, secret.slot)])
     }
 }
 

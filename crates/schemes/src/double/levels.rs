@@ -43,12 +43,12 @@ pub(super) fn split(digits: Digits, word: u32) -> impl Iterator<Item = u8> {
 
 /// Rows of the matrix of digits: offline ciphertexts.
 pub(crate) fn digit_rows(layout: &Layout) -> usize {
-    layout.bundle.unit_bytes * N * MASK.count
+    layout.unit_layout.unit_bytes * N * MASK.count
 }
 
 /// Ciphertexts of the second level: digits of B hint rows, digits of B bodies.
 pub(crate) fn coefficients(layout: &Layout) -> usize {
-    layout.bundle.unit_bytes * (N * MASK.count + BODY.count)
+    layout.unit_layout.unit_bytes * (N * MASK.count + BODY.count)
 }
 
 /// Returns true if preparing both levels is faster than updating `units` changed units.
@@ -95,7 +95,7 @@ impl FirstLevel {
 
     /// The rows of D·A₁ of these units, B rows of n words for each.
     pub(crate) fn hint_rows(&self, lwe: &LweParams, layout: &Layout, units: &[usize]) -> Vec<u32> {
-        let (products, bytes) = (self.products(lwe), layout.bundle.unit_bytes);
+        let (products, bytes) = (self.products(lwe), layout.unit_layout.unit_bytes);
         let rows = units.par_iter().flat_map_iter(|unit| unit * bytes..(unit + 1) * bytes);
         rows.flat_map_iter(|row| row_products(lwe, &products, &self.database, row)).collect()
     }
@@ -115,7 +115,7 @@ impl FirstLevel {
     pub(crate) fn change(&self, layout: &Layout, changes: &[Change]) -> Result<Option<(Self, Vec<usize>)>> {
         let changed = layout.change(&self.database, changes)?;
         Ok(changed.map(|(database, differences)| {
-            let units = differences.iter().map(|difference| difference.row / layout.bundle.unit_bytes);
+            let units = differences.iter().map(|difference| difference.row / layout.unit_layout.unit_bytes);
             let units: BTreeSet<usize> = units.collect();
             (Self { database, masks: self.masks }, units.into_iter().collect())
         }))
@@ -179,7 +179,7 @@ impl SecondLevel {
         masks: BlobSlice<u32>,
     ) -> Result<Self> {
         Error::check_length("double's masks", masks.bytes().len(), 4 * lwe.n() * digit_rows(layout))?;
-        Ok(Self { unit_bytes: layout.bundle.unit_bytes, digits, products, masks })
+        Ok(Self { unit_bytes: layout.unit_layout.unit_bytes, digits, products, masks })
     }
 
     /// The ciphertexts of each query and its first answers (a word for each row of D), in one pass
@@ -263,7 +263,7 @@ fn centred_dot(digits: &[u8], query: &[u32]) -> u32 {
 
 /// The digits of the first hint, a column for each unit.
 fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMatrix {
-    let (rows, columns, words) = (digit_rows(layout), layout.units, layout.bundle.unit_bytes * N);
+    let (rows, columns, words) = (digit_rows(layout), layout.units, layout.unit_layout.unit_bytes * N);
     progress.stage("digits", columns as u64);
     let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
     let Ok(()) = write_columns(tiles.bytes_mut(), rows, columns, |unit, out| {

@@ -99,7 +99,7 @@ impl Level {
 /// large.
 pub(crate) fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, MASK.dropped_bits());
-    FIRST.bound(deviation, layout.bundle.unit_bytes, BODY.dropped_bits())
+    FIRST.bound(deviation, layout.unit_layout.unit_bytes, BODY.dropped_bits())
 }
 
 fn second_bound(layout: &Layout, query: u32, mask: u32, body: u32) -> Option<u32> {
@@ -120,7 +120,7 @@ pub(super) fn bounds(layout: &Layout, bits: &Bits) -> Option<Bounds> {
 pub(super) fn choose(layout: &Layout) -> Option<Bits> {
     let fits = |query: u32, mask: u32, body: u32| second_bound(layout, query, mask, body).is_some();
     let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query).is_some())?;
-    let masks = layout.bundle.unit_bytes * N * (BODY.count + MASK.count * N / HINT_QUERIES);
+    let masks = layout.unit_layout.unit_bytes * N * (BODY.count + MASK.count * N / HINT_QUERIES);
     let traffic = |bits: &Bits| {
         let parts = [(bits.second, layout.units), (bits.mask, masks), (bits.body, coefficients(layout))];
         parts.into_iter().map(|(bits, words)| u64::from(bits) * words as u64).sum::<u64>()

@@ -77,7 +77,7 @@ pub(crate) fn work(layout: &Layout) -> Work {
     let [database, digits] =
         matrices.map(|(rows, columns)| (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
     let [first, second] = matrices.map(|(rows, columns)| transformed_bytes(rows, columns) as f64);
-    let online = BODY.count * layout.bundle.unit_bytes;
+    let online = BODY.count * layout.unit_layout.unit_bytes;
     let words = 2 * columns + (2 + online) * units + all;
     Work {
         setup: Counts::new()
@@ -144,7 +144,7 @@ impl DoubleParams {
 
     /// Words of an answer's masks.
     pub(super) fn answer_masks(&self) -> usize {
-        self.layout.bundle.unit_bytes * BODY.count * N
+        self.layout.unit_layout.unit_bytes * BODY.count * N
     }
 
     /// Bytes of both parts of an answer's payload.
@@ -181,7 +181,7 @@ impl DoubleParams {
             ("p of the first level", "256".to_owned()),
             ("p of the second level", (1u32 << DIGIT_BITS).to_string()),
             ("digits of a mask and of a body", format!("{} and {}", MASK.count, BODY.count)),
-            ("unit bytes", layout.bundle.unit_bytes.to_string()),
+            ("unit bytes", layout.unit_layout.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
             ("query bits", format!("{} and {}", bits.first, bits.second)),
@@ -200,9 +200,9 @@ fn too_noisy(layout: &Layout) -> Error {
 
 impl Parameters for DoubleParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let bundle = units_of(&shape)?;
-        let (all, (word, byte)) = (bundle.units(), costs(goal));
-        let unit = word + byte * (bundle.unit_bytes * N * MASK.count) as f64;
+        let unit_layout = units_of(&shape)?;
+        let (all, (word, byte)) = (unit_layout.units(), costs(goal));
+        let unit = word + byte * (unit_layout.unit_bytes * N * MASK.count) as f64;
         let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
         if least > most {
             return Err(refused(NAME)(format!("{all} units: at most {MAX_SIDE} columns of as many")));
@@ -230,7 +230,7 @@ impl Parameters for DoubleParams {
     }
 
     fn shape(&self) -> Shape {
-        self.layout.bundle.shape
+        self.layout.unit_layout.shape
     }
 
     fn describe(&self) -> Description {

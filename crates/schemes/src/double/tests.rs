@@ -317,7 +317,11 @@ fn units_hold_what_fits_the_bytes_of_a_record() {
         [(1, 8, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (8, 1, 1), (9, 1, 2), (17, 1, 3), (64, 1, 8)]
     {
         let layout = layout_of(&Shape::new(100, bits).unwrap(), 5).unwrap();
-        assert_eq!((layout.bundle.per_unit, layout.bundle.unit_bytes), (records, bytes), "{bits} bits");
+        assert_eq!(
+            (layout.unit_layout.per_unit, layout.unit_layout.unit_bytes),
+            (records, bytes),
+            "{bits} bits"
+        );
         assert_eq!(layout.columns as u64, 100u64.div_ceil(5 * records), "{bits} bits");
     }
 }
@@ -341,19 +345,19 @@ fn units_and_their_records_are_the_packed_ones() {
         let matrix = layout.encode(&records, &NoProgress).unwrap();
         let unit_at = |index| {
             let place = layout.place(index);
-            let bytes = layout.bundle.unit_bytes;
+            let bytes = layout.unit_layout.unit_bytes;
             let column = matrix.column(place.column as usize);
             (column[place.unit as usize * bytes..][..bytes].to_vec(), place.slot)
         };
         for index in 0..97 {
             let (unit, slot) = unit_at(index);
             let expected = extract_bits(records.packed(), index * bits, bits);
-            assert_eq!(layout.bundle.select(&unit, slot), expected, "{bits}: {index}");
+            assert_eq!(layout.unit_layout.select(&unit, slot), expected, "{bits}: {index}");
         }
-        let mut changed = vec![u8::MAX; layout.bundle.unit_bytes];
-        let (five, last) = (extract_bits(&5u64.to_le_bytes(), 0, bits), layout.bundle.per_unit - 1);
-        layout.bundle.set_slot(&mut changed, last, &five).unwrap();
-        assert_eq!(layout.bundle.select(&changed, last), five);
+        let mut changed = vec![u8::MAX; layout.unit_layout.unit_bytes];
+        let (five, last) = (extract_bits(&5u64.to_le_bytes(), 0, bits), layout.unit_layout.per_unit - 1);
+        layout.unit_layout.set_slot(&mut changed, last, &five).unwrap();
+        assert_eq!(layout.unit_layout.select(&changed, last), five);
         let zeros = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(byte.count_zeros())).sum::<u64>();
         let ones = 8 * five.len() as u64 - zeros(&five);
         assert_eq!(zeros(&changed), bits.saturating_sub(ones));

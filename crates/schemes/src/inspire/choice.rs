@@ -11,7 +11,7 @@ use papir_core::{Choice, Description, Error, Goal, MAX_RECORD_BITS, Privacy, Res
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::interpolation::Interpolation;
-use super::layout::{Layout, PLAINTEXT, bundle};
+use super::layout::{Layout, PLAINTEXT, unit_layout};
 use super::literal::{KeyBits, Literal, NAME};
 use super::noise;
 use super::params::Params;
@@ -40,7 +40,7 @@ impl Params {
     /// As [`Params::with_points`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let least = bundle(shape, degree)?.units().div_ceil(columns.max(1)) as usize;
+        let least = unit_layout(shape, degree)?.units().div_ceil(columns.max(1)) as usize;
         let of_factor = |odd: &usize| odd * least.div_ceil(*odd).next_power_of_two();
         let mixed = ODD_FACTORS.iter().map(of_factor).filter(|&points| points <= 2 * degree);
         // Above 2d points there are products of powers of two only.
@@ -267,7 +267,7 @@ impl Search {
     /// then other t that nothing dominates.
     fn candidates(&self, shape: Shape) -> Result<Vec<Params>> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let largest = bundle(shape, degree)?.units().next_power_of_two().min(8 * degree as u64) as usize;
+        let largest = unit_layout(shape, degree)?.units().next_power_of_two().min(8 * degree as u64) as usize;
         let multiples = |odd: usize| std::iter::successors(Some(odd), |t| Some(2 * t));
         let of_points =
             |t| Interpolation::of_points(t, degree).and_then(|points| self.smallest(shape, points));

@@ -115,7 +115,7 @@ pub(super) fn extract(
     let words: Vec<Zeroizing<Vec<u32>>> = chunks.map(decrypt).collect();
     let decodes = words.iter().flat_map(|words| words.iter()).fold(true, |all, &word| all & (word < 1 << 16));
     let record = |(number, (seed, location)): (usize, (&Seed, &Location))| {
-        let mut bytes = Zeroizing::new(vec![0; part.bundle.unit_bytes]);
+        let mut bytes = Zeroizing::new(vec![0; part.unit_layout.unit_bytes]);
         let elements = bytes.chunks_exact_mut(part.element_bytes());
         for ((chunk, words), bytes) in words.iter().enumerate().zip(elements) {
             // The part of the stream tells which element was asked for, so it is erased with the
@@ -123,7 +123,7 @@ pub(super) fn extract(
             whitening_from(part, seed, chunk, location.unit).fill(bytes);
             unwhiten(&words[number * part.degree..][..part.degree], bytes);
         }
-        part.bundle.select(&bytes, location.slot)
+        part.unit_layout.select(&bytes, location.slot)
     };
     let records = seeds.iter().zip(&secret.locations).enumerate().map(record).collect();
     if decodes { Ok(records) } else { Err(Error::NotDecodable) }

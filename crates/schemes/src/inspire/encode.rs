@@ -47,8 +47,8 @@ pub(super) fn encode(
     progress: &dyn Progress,
 ) -> Result<Vec<[u32; 2]>> {
     let encode = |index: usize| {
-        let mut bytes = vec![0; layout.points * layout.bundle.unit_bytes];
-        layout.bundle.read(records, (index * layout.points) as u64, &mut bytes)?;
+        let mut bytes = vec![0; layout.points * layout.unit_layout.unit_bytes];
+        layout.unit_layout.read(records, (index * layout.points) as u64, &mut bytes)?;
         Ok(Column::encode(layout, seed, index, &bytes))
     };
     let mut exceptions = Vec::new();

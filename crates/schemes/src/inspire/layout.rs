@@ -19,7 +19,7 @@ pub struct Layout {
     /// Records and their length.
     pub shape: Shape,
     /// Records in elements, each with all its chunks.
-    pub(crate) bundle: Units,
+    pub(crate) unit_layout: Units,
     /// d.
     pub degree: usize,
     /// Elements of a record.
@@ -46,9 +46,9 @@ impl Layout {
         if !degree.is_multiple_of(matvec_i16::ROWS) {
             return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
         }
-        let (points, bundle) = (interpolation.points(), bundle(shape, degree)?);
-        let chunks = bundle.unit_bytes / (2 * degree);
-        let columns = bundle.units().div_ceil(points as u64);
+        let (points, unit_layout) = (interpolation.points(), unit_layout(shape, degree)?);
+        let chunks = unit_layout.unit_bytes / (2 * degree);
+        let columns = unit_layout.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
         if rows > u64::from(u32::MAX) {
             return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
@@ -57,7 +57,7 @@ impl Layout {
             return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
         }
         let columns = columns as usize;
-        Ok(Self { shape, bundle, degree, chunks, interpolation, points, columns })
+        Ok(Self { shape, unit_layout, degree, chunks, interpolation, points, columns })
     }
 
     /// Rows of the matrix: chunks · t · d.
@@ -87,17 +87,17 @@ impl Layout {
 
     /// Records in an element.
     pub fn per_element(&self) -> u64 {
-        self.bundle.per_unit
+        self.unit_layout.per_unit
     }
 
     /// Place of a record, the element as its unit and the point as its block. The index must be in
     /// range.
     pub fn locate(&self, index: u64) -> Location {
-        self.bundle.location(index, self.points)
+        self.unit_layout.location(index, self.points)
     }
 }
 
 /// Records in as many ring elements of `degree` words as the longest needs.
-pub(super) fn bundle(shape: Shape, degree: usize) -> Result<Units> {
+pub(super) fn unit_layout(shape: Shape, degree: usize) -> Result<Units> {
     Units::new(shape, shape.record_bytes().next_multiple_of(2 * degree))
 }

@@ -157,7 +157,7 @@ impl Prepared {
             let near = |[_, column]: &&[u32; 2]| (from..=to).contains(column);
             let exceptions: Vec<_> = self.exceptions.of_part(part).iter().filter(near).copied().collect();
             let (columns, points) = (self.columns(part, &exceptions), self.layout.points as u64);
-            read_columns(&self.layout.bundle, points, (within, run), here, |i| columns.decode(i))?;
+            read_columns(&self.layout.unit_layout, points, (within, run), here, |i| columns.decode(i))?;
             (next, out) = (next + run, rest);
         }
         Ok(())

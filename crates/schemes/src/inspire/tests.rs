@@ -21,7 +21,7 @@ fn elements_hold_whole_records() {
         let four = Interpolation::of_points(4, 2048).unwrap();
         let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, four).unwrap();
         assert_eq!(
-            (layout.bundle.stored_bits, layout.per_element(), layout.chunks),
+            (layout.unit_layout.stored_bits, layout.per_element(), layout.chunks),
             (stored, per_element, chunks)
         );
         let last = layout.locate(99_999);

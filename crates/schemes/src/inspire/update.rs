@@ -113,9 +113,9 @@ impl<'a> Draft<'a> {
         let mut after = before.clone();
         for placed in edit {
             let location = layout.locate(self.old.place(placed.change.index).1);
-            let unit = location.block as usize * layout.bundle.unit_bytes;
-            let unit = &mut after[unit..][..layout.bundle.unit_bytes];
-            layout.bundle.set_slot(unit, location.slot, &placed.change.record)?;
+            let unit = location.block as usize * layout.unit_layout.unit_bytes;
+            let unit = &mut after[unit..][..layout.unit_layout.unit_bytes];
+            layout.unit_layout.set_slot(unit, location.slot, &placed.change.record)?;
         }
         if after == before {
             return Ok(None);

@@ -88,7 +88,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     ) -> Result<(RetrievalSecret, S::Query)> {
         check_indices(S::NAME, &self.params.shape(), indices, 1)?;
         let state = state.ok_or(Error::Session { scheme: S::NAME, what: "client state" })?;
-        let (item, slot) = self.params.layout().bundle.locate(indices[0]);
+        let (item, slot) = self.params.layout().unit_layout.locate(indices[0]);
         let query = S::ask(&self.params, state, item, rng);
         Ok((RetrievalSecret { secrets: Arc::clone(&state.0), slot }, query))
     }
@@ -97,7 +97,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     fn extract(&self, secret: RetrievalSecret, answer: RetrievalAnswer) -> Result<Vec<Record>> {
         let (item, distance) = decrypt(&self.params, &secret, &answer);
         let half = 1u64 << (self.params.common().answer_bits.a - LOG2_P - 1);
-        let record = self.params.layout().bundle.select(&item, secret.slot);
+        let record = self.params.layout().unit_layout.select(&item, secret.slot);
         if distance as f64 > DECODING_PART * half as f64 {
             return Err(Error::NotDecodable);
         }

@@ -21,7 +21,7 @@ pub(crate) const LEAST_SPAN: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in items.
-    pub(crate) bundle: Units,
+    pub(crate) unit_layout: Units,
     /// Bytes of an item in one plane, a power of two.
     pub span: usize,
     /// Planes: items of one answer.
@@ -51,9 +51,9 @@ impl Layout {
             let reason = format!("records of {} bytes in items of {span}", shape.record_bytes());
             return Err(refused(scheme)(reason));
         }
-        let bundle = Units::new(shape, span * planes)?;
+        let unit_layout = Units::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
-        let polys = bundle.units().div_ceil(1 << log2_slots);
+        let polys = unit_layout.units().div_ceil(1 << log2_slots);
         let log2_columns = polys.div_ceil(1 << log2_rows).next_power_of_two().trailing_zeros();
         let found = log2_rows + log2_columns + log2_slots;
         if found > MOST_INDEX_BITS {
@@ -61,7 +61,7 @@ impl Layout {
             return Err(refused(scheme)(format!("{found} bits of an item's number: expected {expected}")));
         }
         let rows = polys.div_ceil(1 << log2_columns) as usize;
-        Ok(Self { bundle, span, planes, rows, log2_rows, log2_columns, log2_slots })
+        Ok(Self { unit_layout, span, planes, rows, log2_rows, log2_columns, log2_slots })
     }
 
     /// [`Layout::new`] with a row for each polynomial.
@@ -101,7 +101,7 @@ impl Layout {
 
     /// The most records that items of this span can hold.
     pub(crate) fn most_records(&self) -> u64 {
-        self.bundle.per_unit << MOST_INDEX_BITS
+        self.unit_layout.per_unit << MOST_INDEX_BITS
     }
 
     /// The same slots in a single polynomial of each plane.
@@ -115,10 +115,10 @@ impl Layout {
     /// Errors of the source.
     pub(crate) fn encode(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
         let (slots, span) = (self.slots(), self.span);
-        let mut items = vec![0; slots * self.bundle.unit_bytes];
-        self.bundle.read(records, (index * slots) as u64, &mut items)?;
+        let mut items = vec![0; slots * self.unit_layout.unit_bytes];
+        self.unit_layout.read(records, (index * slots) as u64, &mut items)?;
         let mut polys = vec![0; self.planes * DEGREE];
-        for (slot, item) in items.chunks_exact(self.bundle.unit_bytes).enumerate() {
+        for (slot, item) in items.chunks_exact(self.unit_layout.unit_bytes).enumerate() {
             for (part, poly) in item.chunks_exact(span).zip(polys.chunks_exact_mut(DEGREE)) {
                 part.iter().zip(poly[slot..].iter_mut().step_by(slots)).for_each(|(&byte, out)| *out = byte);
             }
@@ -152,9 +152,9 @@ impl Layout {
     /// # Errors
     /// No error for a change that fits the shape.
     pub(crate) fn set(&self, database: &mut [u8], change: &Change) -> Result<()> {
-        let (item, _) = self.bundle.locate(change.index);
+        let (item, _) = self.unit_layout.locate(change.index);
         let mut bytes = self.item(database, item);
-        self.bundle.set(&mut bytes, change)?;
+        self.unit_layout.set(&mut bytes, change)?;
         self.set_item(database, item, &bytes);
         Ok(())
     }

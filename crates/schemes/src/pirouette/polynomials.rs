@@ -120,9 +120,9 @@ impl Polynomials {
     /// # Errors
     /// As [`papir_core::scheme::Server::read_packed`].
     pub(crate) fn read_packed(&self, layout: &Layout, range: (u64, u64), out: &mut [u8]) -> Result<()> {
-        read_each(&layout.bundle.shape, range, out, |index| {
-            let (item, slot) = layout.bundle.locate(index);
-            Ok(Some(layout.bundle.select(&layout.item(&self.bytes, item), slot)))
+        read_each(&layout.unit_layout.shape, range, out, |index| {
+            let (item, slot) = layout.unit_layout.locate(index);
+            Ok(Some(layout.unit_layout.select(&layout.item(&self.bytes, item), slot)))
         })
     }
 

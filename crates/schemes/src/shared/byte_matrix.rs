@@ -20,7 +20,7 @@ pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in units.
-    pub(crate) bundle: Units,
+    pub(crate) unit_layout: Units,
     /// Units of a column.
     pub(crate) units: usize,
     /// Rows of the matrix: bytes of a column.
@@ -61,8 +61,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for a matrix beyond the limits, or no unit in a column.
-    pub(crate) fn new(bundle: Units, units: u64, limits: &Limits) -> Result<Self> {
-        let (all, unit_bytes) = (bundle.units(), bundle.unit_bytes as u64);
+    pub(crate) fn new(unit_layout: Units, units: u64, limits: &Limits) -> Result<Self> {
+        let (all, unit_bytes) = (unit_layout.units(), unit_layout.unit_bytes as u64);
         let most = all.min(limits.units);
         if units == 0 || units > most {
             let expected = format!("1 to {most}");
@@ -77,12 +77,12 @@ impl Layout {
                 return Err(Error::out_of_bounds(what, found, format!("at most {most}")));
             }
         }
-        Ok(Self { bundle, units: units as usize, rows: rows as usize, columns: columns as usize })
+        Ok(Self { unit_layout, units: units as usize, rows: rows as usize, columns: columns as usize })
     }
 
     /// Place of a record. No branch depends on the index.
     pub(crate) fn place(&self, index: u64) -> Place {
-        let ((unit, slot), units) = (self.bundle.locate(index), self.units as u64);
+        let ((unit, slot), units) = (self.unit_layout.locate(index), self.units as u64);
         Place { column: unit / units, unit: unit % units, slot }
     }
 
@@ -102,7 +102,7 @@ impl Layout {
         let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
         write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
             progress.advance(1);
-            self.bundle.read(records, (column * self.units) as u64, &mut out[..rows])
+            self.unit_layout.read(records, (column * self.units) as u64, &mut out[..rows])
         })?;
         Ok(ByteMatrix::new(rows, columns, tiles.into()))
     }
@@ -116,15 +116,15 @@ impl Layout {
         matrix: &ByteMatrix,
         changes: &[Change],
     ) -> Result<Option<(ByteMatrix, Vec<Difference>)>> {
-        check_changes(&self.bundle.shape, changes)?;
+        check_changes(&self.unit_layout.shape, changes)?;
         let mut tiles = AlignedBytes::copy_of(matrix.tiles());
         let (bytes, mut differences) = (tiles.bytes_mut(), Vec::new());
         for change in changes {
             let Place { column, unit, .. } = self.place(change.index);
-            let (column, first) = (column as usize, unit as usize * self.bundle.unit_bytes);
-            let rows = first..first + self.bundle.unit_bytes;
+            let (column, first) = (column as usize, unit as usize * self.unit_layout.unit_bytes);
+            let rows = first..first + self.unit_layout.unit_bytes;
             let mut unit: Vec<u8> = rows.clone().map(|row| bytes[matrix.position(row, column)]).collect();
-            self.bundle.set(&mut unit, change)?;
+            self.unit_layout.set(&mut unit, change)?;
             for (row, new) in rows.zip(unit) {
                 let byte = &mut bytes[matrix.position(row, column)];
                 if new != *byte {
@@ -142,17 +142,17 @@ impl Layout {
     /// # Errors
     /// As [`Records::read_packed`].
     pub(crate) fn read_packed(&self, matrix: &ByteMatrix, range: (u64, u64), out: &mut [u8]) -> Result<()> {
-        read_columns(&self.bundle, self.units as u64, range, out, |column| matrix.column(column))
+        read_columns(&self.unit_layout, self.units as u64, range, out, |column| matrix.column(column))
     }
 
     /// The record at a secret (unit, slot) of a column. Reads the whole column.
     pub(crate) fn select(&self, (unit, slot): (u64, u64), column: &[u8]) -> Record {
-        let mut bytes = Zeroizing::new(vec![0; self.bundle.unit_bytes]);
-        for (i, other) in (0u64..).zip(column.chunks_exact(self.bundle.unit_bytes)) {
+        let mut bytes = Zeroizing::new(vec![0; self.unit_layout.unit_bytes]);
+        for (i, other) in (0u64..).zip(column.chunks_exact(self.unit_layout.unit_bytes)) {
             let mask = i.ct_eq(&unit).unwrap_u8().wrapping_neg();
             bytes.iter_mut().zip(other).for_each(|(out, byte)| *out |= byte & mask);
         }
-        self.bundle.select(&bytes, slot)
+        self.unit_layout.select(&bytes, slot)
     }
 }
 

@@ -83,14 +83,14 @@ const BLOCK_COLUMNS: u64 = 64;
 /// # Errors
 /// As [`papir_core::Records::read_packed`].
 pub(crate) fn read_columns(
-    bundle: &Units,
+    unit_layout: &Units,
     units: u64,
     (first, count): (u64, u64),
     out: &mut [u8],
     decode: impl Fn(usize) -> Vec<u8> + Sync,
 ) -> Result<()> {
-    check_read(&bundle.shape, first, count, out.len())?;
-    let (end, records) = (first + count, units * bundle.per_unit);
+    check_read(&unit_layout.shape, first, count, out.len())?;
+    let (end, records) = (first + count, units * unit_layout.per_unit);
     let mut packer = Packer::new(out);
     let (mut next, last) = (first / records, end.div_ceil(records));
     while next < last && count > 0 {
@@ -99,7 +99,7 @@ pub(crate) fn read_columns(
         for (column, bytes) in block.zip(&columns) {
             let start = column * records;
             let wanted = first.max(start) - start..end.min(start + records) - start;
-            put_records(bundle, bytes, wanted, &mut packer);
+            put_records(unit_layout, bytes, wanted, &mut packer);
         }
         next += BLOCK_COLUMNS;
     }
@@ -132,18 +132,18 @@ pub(crate) fn read_each(
 }
 
 /// Packs a range of records of a column.
-fn put_records(bundle: &Units, column: &[u8], wanted: Range<u64>, packer: &mut Packer<'_>) {
-    let (bits, unit_bits) = (bundle.shape.record_bits(), 8 * bundle.unit_bytes as u64);
+fn put_records(unit_layout: &Units, column: &[u8], wanted: Range<u64>, packer: &mut Packer<'_>) {
+    let (bits, unit_bits) = (unit_layout.shape.record_bits(), 8 * unit_layout.unit_bytes as u64);
     let mut next = wanted.start;
     while next < wanted.end {
-        let (unit, slot) = bundle.locate(next);
+        let (unit, slot) = unit_layout.locate(next);
         // Without gaps, a run of records is one of bits.
-        let run = match (bundle.stored_bits == bits, bundle.per_unit * bits == unit_bits) {
+        let run = match (unit_layout.stored_bits == bits, unit_layout.per_unit * bits == unit_bits) {
             (true, true) => wanted.end - next,
-            (true, false) => (bundle.per_unit - slot).min(wanted.end - next),
+            (true, false) => (unit_layout.per_unit - slot).min(wanted.end - next),
             (false, _) => 1,
         };
-        packer.put(column, unit * unit_bits + slot * bundle.stored_bits, run * bits);
+        packer.put(column, unit * unit_bits + slot * unit_layout.stored_bits, run * bits);
         next += run;
     }
 }

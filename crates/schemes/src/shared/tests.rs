@@ -9,9 +9,9 @@ use super::units::Units;
 #[test]
 fn units_hold_whole_records() {
     for (bits, stored, per_unit) in [(1, 1, 256), (3, 3, 80), (8, 8, 32), (13, 16, 16), (250, 256, 1)] {
-        let bundle = Units::new(Shape::new(1000, bits).unwrap(), 32).unwrap();
-        assert_eq!((bundle.stored_bits, bundle.per_unit), (stored, per_unit), "{bits} bits");
-        assert_eq!(bundle.units(), 1000u64.div_ceil(per_unit));
+        let unit_layout = Units::new(Shape::new(1000, bits).unwrap(), 32).unwrap();
+        assert_eq!((unit_layout.stored_bits, unit_layout.per_unit), (stored, per_unit), "{bits} bits");
+        assert_eq!(unit_layout.units(), 1000u64.div_ceil(per_unit));
     }
     let error = Units::new(Shape::new(9, 257).unwrap(), 32).unwrap_err().to_string();
     assert_eq!(error, "the record length in bits is 257: expected at most 256, a unit of 32 bytes");
@@ -27,16 +27,16 @@ fn records_are_read_set_and_selected() {
             extract_bits(&bytes, 0, bits)
         };
         (0..613).for_each(|i| records.set(i, &value(i)).unwrap());
-        let bundle = Units::new(shape, 32).unwrap();
+        let unit_layout = Units::new(shape, 32).unwrap();
         for index in [0, 1, 300, 611, 612] {
-            let (unit, slot) = bundle.locate(index);
+            let (unit, slot) = unit_layout.locate(index);
             let mut bytes = vec![0; 32];
-            bundle.read(&records, unit, &mut bytes).unwrap();
-            assert_eq!(bundle.select(&bytes, slot), value(index), "{bits} bits, record {index}");
-            bundle.set(&mut bytes, &Change { index, record: value(index + 1) }).unwrap();
-            assert_eq!(bundle.select(&bytes, slot), value(index + 1));
+            unit_layout.read(&records, unit, &mut bytes).unwrap();
+            assert_eq!(unit_layout.select(&bytes, slot), value(index), "{bits} bits, record {index}");
+            unit_layout.set(&mut bytes, &Change { index, record: value(index + 1) }).unwrap();
+            assert_eq!(unit_layout.select(&bytes, slot), value(index + 1));
             if slot > 0 {
-                assert_eq!(bundle.select(&bytes, slot - 1), value(index - 1));
+                assert_eq!(unit_layout.select(&bytes, slot - 1), value(index - 1));
             }
         }
     }
@@ -48,20 +48,21 @@ fn units_give_back_what_was_read_into_them() {
         let shape = Shape::new(613, bits).unwrap();
         let bytes = (0..shape.total_bytes()).map(|i| (i * 151 + i * i / 7) as u8).collect();
         let records = RecordBuffer::from_packed(shape, bytes).unwrap();
-        let bundle = Units::new(shape, 32).unwrap();
+        let unit_layout = Units::new(shape, 32).unwrap();
         let decode = |column: usize| {
             let mut bytes = vec![0; 3 * 32 + 5];
-            bundle.read(&records, 3 * column as u64, &mut bytes[..96]).unwrap();
+            unit_layout.read(&records, 3 * column as u64, &mut bytes[..96]).unwrap();
             bytes
         };
         for (first, count) in [(0, 613), (0, 1), (8, 77), (304, 309), (608, 5), (16, 0), (0, 0), (608, 1)] {
             let length = (count * bits).div_ceil(8) as usize;
             let (mut found, mut expected) = (vec![0xFF; length], vec![0; length]);
             records.read_packed(first, count, &mut expected).unwrap();
-            read_columns(&bundle, 3, (first, count), &mut found, decode).unwrap();
+            read_columns(&unit_layout, 3, (first, count), &mut found, decode).unwrap();
             assert!(found == expected, "{bits} bits, {count} records from {first}");
         }
-        let read = |range, out: &mut [u8]| read_columns(&bundle, 3, range, out, decode).unwrap_err().code();
+        let read =
+            |range, out: &mut [u8]| read_columns(&unit_layout, 3, range, out, decode).unwrap_err().code();
         assert_eq!(read((608, 6), &mut [0; 300]), "index_out_of_range");
         assert_eq!(read((0, 8), &mut vec![0; bits as usize + 1]), "wrong_length");
     }

@@ -71,8 +71,8 @@ pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
 /// # Errors
 /// [`papir_core::Error::Parameters`] if no matrix fits.
 pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
-    let bundle = units_of(shape);
-    let (units, unit_bytes) = (bundle.units(), bundle.unit_bytes as u64);
+    let unit_layout = units_of(shape);
+    let (units, unit_bytes) = (unit_layout.units(), unit_layout.unit_bytes as u64);
     let (least, most) = (units.div_ceil(MAX_COLUMNS), (MAX_ROWS / unit_bytes).min(units));
     if least <= most {
         return Ok(least..=most);
@@ -146,11 +146,11 @@ impl Parameters for SimpleParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let heights = heights(NAME, &shape)?;
         let least = *heights.start();
-        let bundle = units_of(&shape);
+        let unit_layout = units_of(&shape);
         // Without padding, the sum of upload and download is least if both cost the same.
         let (column_cost, row_cost) = costs(goal);
-        let ideal =
-            (bundle.units() as f64 * column_cost / (bundle.unit_bytes as f64 * row_cost)).sqrt() as u64;
+        let ideal = (unit_layout.units() as f64 * column_cost / (unit_layout.unit_bytes as f64 * row_cost))
+            .sqrt() as u64;
         let heights = heights_near(ideal, heights);
         let layouts = heights.map(|height| layout_of(&shape, height)).collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
@@ -175,7 +175,7 @@ impl Parameters for SimpleParams {
     }
 
     fn shape(&self) -> Shape {
-        self.layout.bundle.shape
+        self.layout.unit_layout.shape
     }
 
     fn describe(&self) -> Description {

@@ -79,8 +79,8 @@ impl Server<Simple> for SimpleServer {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let layout = &self.params.layout;
         estimate(&self.params, changes, |sizes| {
-            let bytes = changes.len() * layout.bundle.unit_bytes;
-            let rows = layout.changed_units(changes) * layout.bundle.unit_bytes;
+            let bytes = changes.len() * layout.unit_layout.unit_bytes;
+            let rows = layout.changed_units(changes) * layout.unit_layout.unit_bytes;
             let copy = Counts::new().with(Operation::Copy, (sizes.database + sizes.hint) as f64, 1);
             if few(bytes, rows, layout.columns) {
                 // A row of n words is added to, instead of multiplied with a key.

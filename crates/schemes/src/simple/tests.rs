@@ -187,15 +187,18 @@ fn units_fill_whole_bytes() {
     let cases =
         [(1, 8, 1), (3, 8, 3), (4, 2, 1), (6, 4, 3), (8, 1, 1), (12, 2, 3), (13, 8, 13), (264, 1, 33)];
     for (bits, records, bytes) in cases {
-        let bundle = units_of(&Shape::new(9, bits).unwrap());
-        assert_eq!((bundle.per_unit, bundle.unit_bytes), (records, bytes), "{bits} bits");
+        let unit_layout = units_of(&Shape::new(9, bits).unwrap());
+        assert_eq!((unit_layout.per_unit, unit_layout.unit_bytes), (records, bytes), "{bits} bits");
     }
 }
 
 #[test]
 fn places_are_distinct_and_columns_are_runs() {
     let layout = layout_of(&Shape::new(1000, 3).unwrap(), 5).unwrap();
-    assert_eq!((layout.rows, layout.columns, layout.units as u64 * layout.bundle.per_unit), (15, 25, 40));
+    assert_eq!(
+        (layout.rows, layout.columns, layout.units as u64 * layout.unit_layout.per_unit),
+        (15, 25, 40)
+    );
     for index in 0..1000 {
         let place = layout.place(index);
         assert_eq!((place.column * 5 + place.unit) * 8 + place.slot, index);

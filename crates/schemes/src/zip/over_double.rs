@@ -79,7 +79,7 @@ impl<T> Levels<T> {
 
     /// Ciphertexts sent with their masks: digits of the first answer.
     fn online_rows(&self) -> usize {
-        BODY.count * self.layout.bundle.unit_bytes
+        BODY.count * self.layout.unit_layout.unit_bytes
     }
 
     /// Both levels over the first.
@@ -164,7 +164,7 @@ impl<T: ParameterSet> Base for Levels<T> {
             ("log2 q", LOG2_Q.to_string()),
             ("log2 delta of the second level", LEVEL.log2_delta().to_string()),
             ("sigma", format!("{SIGMA} and {MODULE_SIGMA}")),
-            ("unit bytes", layout.bundle.unit_bytes.to_string()),
+            ("unit bytes", layout.unit_layout.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
             ("query bits", format!("{} and {}", self.first_bits, self.budget.query_bits)),
@@ -191,7 +191,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         if distance > self.first_bound || worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(self.layout.bundle.select(&unit, secret.slot))
+        Ok(self.layout.unit_layout.select(&unit, secret.slot))
     }
 
     fn prepare(&self, seed: Seed, database: ByteMatrix, progress: &dyn Progress) -> Result<StoredLevels> {
@@ -226,7 +226,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     fn change_cost(&self, changes: &[Change]) -> Counts {
         let (layout, units) = (&self.layout, self.layout.changed_units(changes));
         let [(rows, columns), (digits, digit_columns)] = self.sides();
-        let changed = if from_scratch(layout, units) { rows } else { units * layout.bundle.unit_bytes };
+        let changed = if from_scratch(layout, units) { rows } else { units * layout.unit_layout.unit_bytes };
         let [first, second] = [(changed, columns), (digits, digit_columns)].map(|(rows, columns)| {
             Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
         });

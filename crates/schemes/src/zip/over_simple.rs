@@ -157,7 +157,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn change_cost(&self, changes: &[Change]) -> Counts {
-        let rows = self.layout.changed_units(changes) * self.layout.bundle.unit_bytes;
+        let rows = self.layout.changed_units(changes) * self.layout.unit_layout.unit_bytes;
         let products = transformed_bytes(rows, self.layout.columns) as f64;
         Counts::new().with(Operation::HintProduct8, products, rows)
     }

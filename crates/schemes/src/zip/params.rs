@@ -148,7 +148,7 @@ impl<B: Base> Parameters for ZipParams<B> {
     }
 
     fn shape(&self) -> Shape {
-        self.base.layout().bundle.shape
+        self.base.layout().unit_layout.shape
     }
 
     fn describe(&self) -> Description {

@@ -122,6 +122,6 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
         if !opened.decodes || distance > *first_bound {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![layout.bundle.select(&unit, secret.first.slot)])
+        Ok(vec![layout.unit_layout.select(&unit, secret.first.slot)])
     }
 }

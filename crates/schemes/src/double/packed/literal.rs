@@ -122,7 +122,7 @@ pub struct Literal {
 /// if the noise may be too large.
 pub(super) fn first_bound(layout: &Layout, digits: DigitShape, bits: u32) -> Option<u32> {
     let (mask, body) = (digits.of_mask().dropped_bits(), digits.of_body().dropped_bits());
-    FIRST.bound(FIRST.deviation(layout.columns, LOG2_Q - bits, mask), layout.bundle.unit_bytes, body)
+    FIRST.bound(FIRST.deviation(layout.columns, LOG2_Q - bits, mask), layout.unit_layout.unit_bytes, body)
 }
 
 /// Counts of the second level.
@@ -132,8 +132,8 @@ pub(super) fn selection(layout: &Layout, digits: DigitShape, capacity: usize) ->
         plain_bits: digits.bits,
         squares: layout.units as f64 * 4f64.powi(digits.bits as i32 - 1),
         capacity,
-        rows: layout.bundle.unit_bytes * N * digits.mask,
-        singles: layout.bundle.unit_bytes * digits.body,
+        rows: layout.unit_layout.unit_bytes * N * digits.mask,
+        singles: layout.unit_layout.unit_bytes * digits.body,
     }
 }
 

@@ -124,7 +124,7 @@ impl<V: Variant> Params<V> {
             setup: self.selection.count_setup(setup.with(Operation::HintProduct8, hint, groups)),
             query: query.with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
             answer: self.selection.count_answer(first.with(Operation::Word, words, 1)),
-            extract: extract.with(Operation::DecryptRow, self.layout.bundle.unit_bytes as f64, 1),
+            extract: extract.with(Operation::DecryptRow, self.layout.unit_layout.unit_bytes as f64, 1),
         }
     }
 
@@ -139,7 +139,7 @@ impl<V: Variant> Params<V> {
             ("log2 q of the first level", LOG2_Q.to_string()),
             ("sigma of the first level", SIGMA.to_string()),
             ("p of the first level", "256".to_owned()),
-            ("unit bytes", layout.bundle.unit_bytes.to_string()),
+            ("unit bytes", layout.unit_layout.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
             ("digits of a mask and of a body", format!("{} and {}", digits.mask, digits.body)),

@@ -74,7 +74,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let Params { layout, selection, .. } = &self.params;
         estimate(&self.params, changes, |sizes| {
-            let rows = layout.changed_units(changes) * layout.bundle.unit_bytes;
+            let rows = layout.changed_units(changes) * layout.unit_layout.unit_bytes;
             let bytes = transformed_bytes(rows, layout.columns) as f64;
             let hint = Counts::new().with(Operation::HintProduct8, bytes, rows);
             let stored = (sizes.database + sizes.material) as f64;
@@ -91,7 +91,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         let hint = first.hint_rows(lwe, layout, &units);
         let mut tiles = AlignedBytes::copy_of(self.second.tiles().bytes());
         let words = tiles.slice_mut();
-        for (&unit, hint) in units.iter().zip(hint.chunks_exact(layout.bundle.unit_bytes * N)) {
+        for (&unit, hint) in units.iter().zip(hint.chunks_exact(layout.unit_layout.unit_bytes * N)) {
             for (row, digit) in column(&self.params, hint).into_iter().enumerate() {
                 words[place(layout.units, row, unit)] = digit;
             }
@@ -154,7 +154,7 @@ impl<V: Variant> Server<V> {
 /// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
 /// each of n words, the digits from the lowest on.
 fn split_hint<V: Variant>(params: &Params<V>, hint: &[u32], progress: &dyn Progress) -> Result<AlignedBytes> {
-    let (units, words) = (params.layout.units, params.layout.bundle.unit_bytes * N);
+    let (units, words) = (params.layout.units, params.layout.unit_layout.unit_bytes * N);
     progress.stage("digits", units as u64);
     encode_columns((params.selection.matrix_rows(), units), progress, |unit| {
         Ok(column(params, &hint[unit * words..][..words]))
@@ -172,7 +172,7 @@ fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
 /// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each
 /// digit, with a word for each unit.
 pub(super) fn split_answer<V: Variant>(params: &Params<V>, answer: &[u32]) -> Vec<i16> {
-    let (units, bytes) = (params.layout.units, params.layout.bundle.unit_bytes);
+    let (units, bytes) = (params.layout.units, params.layout.unit_layout.unit_bytes);
     let digits = params.literal.digits.of_body();
     let mut rows = vec![0; params.selection.counts.singles * units];
     for (place, &word) in answer.iter().enumerate() {

@@ -115,7 +115,7 @@ impl Parameters for Params {
         let least = Self::least_unit_words(shape)?;
         let most = RlweLiteral::DEFAULT.degree / 2;
         let of_width = |unit_words: usize| {
-            let units = Units::new(shape, 2 * unit_words).map_or(1, |bundle| bundle.units());
+            let units = Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
             std::iter::successors(Some(1u64), |t| Some(2 * t))
                 .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
                 .map(move |t| Self::with_blocks(shape, unit_words, t as usize))

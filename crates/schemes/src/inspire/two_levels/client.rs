@@ -70,9 +70,9 @@ impl scheme::Client<Inspire2> for Client {
         let first = self.open(&secret.key, self.params.literal().first_bits(), WORD_BITS, &mask, &body);
         let bytes = first.words.iter().flat_map(|&word| (word as u16).to_le_bytes());
         let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
-        let (bundle, location) = (&self.params.layout().bundle, &secret.locations[0]);
-        whiten(&self.public.seed, location.unit, bundle.unit_bytes, &mut bytes);
-        let record = bundle.select(&bytes, location.slot);
+        let (unit_layout, location) = (&self.params.layout().unit_layout, &secret.locations[0]);
+        whiten(&self.public.seed, location.unit, unit_layout.unit_bytes, &mut bytes);
+        let record = unit_layout.select(&bytes, location.slot);
         if first.decodes & digits_decode { Ok(vec![record]) } else { Err(Error::NotDecodable) }
     }
 }

@@ -12,7 +12,7 @@ use papir_ring::prg::Seed;
 /// Shape of the matrix: unit u is block u mod t of column ⌊u/t⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    pub(crate) bundle: Units,
+    pub(crate) unit_layout: Units,
     /// γ₀, 16-bit words of a unit.
     pub unit_words: usize,
     /// t, units of a column.
@@ -29,8 +29,8 @@ impl Layout {
     /// [`Error::OutOfBounds`] for records longer than a unit, for no units in a column, and for
     /// more than 2²⁴ columns, units of a column, or 2³² rows.
     pub fn new(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
-        let bundle = Units::new(shape, 2 * unit_words)?;
-        let most = bundle.units().min(MAX_COLUMNS);
+        let unit_layout = Units::new(shape, 2 * unit_words)?;
+        let most = unit_layout.units().min(MAX_COLUMNS);
         if blocks == 0 || blocks as u64 > most {
             let expected = format!("1 to {most}");
             return Err(Error::out_of_bounds("the number of units in a column", blocks as u64, expected));
@@ -39,21 +39,21 @@ impl Layout {
         if rows > u64::from(u32::MAX) {
             return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
         }
-        let columns = bundle.units().div_ceil(blocks as u64);
+        let columns = unit_layout.units().div_ceil(blocks as u64);
         if columns > MAX_COLUMNS {
             return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
         }
-        Ok(Self { bundle, unit_words, blocks, columns: columns as usize })
+        Ok(Self { unit_layout, unit_words, blocks, columns: columns as usize })
     }
 
     /// Records and their length.
     pub fn shape(&self) -> Shape {
-        self.bundle.shape
+        self.unit_layout.shape
     }
 
     /// Records of a unit.
     pub fn per_unit(&self) -> u64 {
-        self.bundle.per_unit
+        self.unit_layout.per_unit
     }
 
     /// Rows of the matrix, t·γ₀, in whole row groups.
@@ -68,7 +68,7 @@ impl Layout {
 
     /// Place of a record; the index must be in range. No branch depends on it.
     pub fn locate(&self, index: u64) -> Location {
-        self.bundle.location(index, self.blocks)
+        self.unit_layout.location(index, self.blocks)
     }
 }
 
@@ -82,9 +82,9 @@ pub(super) fn encode(
     progress.stage("encode", layout.columns as u64);
     encode_columns((layout.rows(), layout.columns), progress, |column| {
         let first = (column * layout.blocks) as u64;
-        let mut bytes = vec![0; layout.blocks * layout.bundle.unit_bytes];
-        layout.bundle.read(records, first, &mut bytes)?;
-        whiten(seed, first, layout.bundle.unit_bytes, &mut bytes);
+        let mut bytes = vec![0; layout.blocks * layout.unit_layout.unit_bytes];
+        layout.unit_layout.read(records, first, &mut bytes)?;
+        whiten(seed, first, layout.unit_layout.unit_bytes, &mut bytes);
         let mut words = words_of(&bytes);
         words.resize(layout.rows(), 0);
         Ok(words)
@@ -96,7 +96,7 @@ pub(super) fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: u
     let words = matrix::read_column(tiles, layout.columns, column);
     let words = &words[..layout.blocks * layout.unit_words];
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    whiten(seed, (column * layout.blocks) as u64, layout.bundle.unit_bytes, &mut bytes);
+    whiten(seed, (column * layout.blocks) as u64, layout.unit_layout.unit_bytes, &mut bytes);
     bytes
 }
 
@@ -104,13 +104,13 @@ pub(super) fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: u
 pub(super) fn read_unit(layout: &Layout, seed: &Seed, tiles: &[i16], unit: u64) -> Vec<u8> {
     let words = places(layout, unit).map(|at| tiles[at].to_le_bytes());
     let mut bytes: Vec<u8> = words.flatten().collect();
-    whiten(seed, unit, layout.bundle.unit_bytes, &mut bytes);
+    whiten(seed, unit, layout.unit_layout.unit_bytes, &mut bytes);
     bytes
 }
 
 /// Writes the bytes of a unit to the matrix.
 pub(super) fn write_unit(layout: &Layout, seed: &Seed, tiles: &mut [i16], unit: u64, mut bytes: Vec<u8>) {
-    whiten(seed, unit, layout.bundle.unit_bytes, &mut bytes);
+    whiten(seed, unit, layout.unit_layout.unit_bytes, &mut bytes);
     for (at, pair) in places(layout, unit).zip(bytes.chunks_exact(2)) {
         tiles[at] = i16::from_le_bytes([pair[0], pair[1]]);
     }

@@ -146,7 +146,7 @@ impl scheme::Server<Inspire2> for Server {
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let (layout, seed) = (self.params.layout(), &self.public.seed);
-        read_columns(&layout.bundle, layout.blocks as u64, (first, count), out, |column| {
+        read_columns(&layout.unit_layout, layout.blocks as u64, (first, count), out, |column| {
             read_column(layout, seed, &self.parts.tiles, column)
         })
     }
@@ -289,7 +289,7 @@ impl Server {
         let mut units = BTreeMap::new();
         for change in changes {
             let unit = layout.locate(change.index).unit;
-            layout.bundle.set(units.entry(unit).or_insert_with(|| read(unit)), change)?;
+            layout.unit_layout.set(units.entry(unit).or_insert_with(|| read(unit)), change)?;
         }
         units.retain(|&unit, bytes| *bytes != read(unit));
         Ok(units)

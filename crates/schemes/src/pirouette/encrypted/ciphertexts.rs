@@ -143,11 +143,11 @@ impl Ciphertexts {
         let mut changed = std::collections::BTreeMap::new();
         progress.stage("change records", changes.len() as u64);
         for change in changes {
-            let (item, _) = self.layout.bundle.locate(change.index);
+            let (item, _) = self.layout.unit_layout.locate(change.index);
             let index = (item / slots) as usize;
             let plain = changed.entry(index).or_insert_with(|| self.decrypt(rlwe.ring(), key, index));
             let mut bytes = Zeroizing::new(one.item(plain, item % slots));
-            self.layout.bundle.set(&mut bytes, change)?;
+            self.layout.unit_layout.set(&mut bytes, change)?;
             one.set_item(plain, item % slots, &bytes);
             progress.advance(1);
         }
@@ -168,17 +168,17 @@ impl Ciphertexts {
         range: (u64, u64),
         out: &mut [u8],
     ) -> Result<()> {
-        let (bundle, slots) = (&self.layout.bundle, self.layout.slots() as u64);
+        let (unit_layout, slots) = (&self.layout.unit_layout, self.layout.slots() as u64);
         let one = self.layout.of_one_poly();
         // Neighbours share a polynomial, so the last one decrypted is kept.
         let last = std::cell::RefCell::new((usize::MAX, Zeroizing::new(Vec::new())));
-        read_each(&bundle.shape, range, out, |index| {
-            let (item, slot) = bundle.locate(index);
+        read_each(&unit_layout.shape, range, out, |index| {
+            let (item, slot) = unit_layout.locate(index);
             let (poly, mut last) = ((item / slots) as usize, last.borrow_mut());
             if last.0 != poly {
                 *last = (poly, self.decrypt(ring, key, poly));
             }
-            Ok(Some(bundle.select(&one.item(&last.1, item % slots), slot)))
+            Ok(Some(unit_layout.select(&one.item(&last.1, item % slots), slot)))
         })
     }
 }

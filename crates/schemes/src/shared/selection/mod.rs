@@ -11,8 +11,7 @@
 //! | counts, noise, bits of all messages | [`bits`] |
 //! | checked parameters, exact sizes | [`params`] |
 //! | H = D·A and its packs; selection, packing, rounding | [`server`] |
-//! | query and decryption | [`client`] |
-//! | messages as bytes | [`wire`] |
+//! | query and decryption; messages as bytes | [`client`] |
 //!
 //! The masks of the packed answer depend on the snapshot alone. They could be published once, as a
 //! hint; here every answer carries them, so that a client starts from a seed.

@@ -65,7 +65,7 @@ impl scheme::Client<SimpleYpir> for Client {
             pair.copy_from_slice(&(word as u16).to_le_bytes());
         }
         whiten(&self.selection.seed, secret.location.column, &mut bytes);
-        let record = self.params.layout.bundle.select(&bytes, secret.location.slot);
+        let record = self.params.layout.unit_layout.select(&bytes, secret.location.slot);
         if opened.decodes { Ok(vec![record]) } else { Err(Error::NotDecodable) }
     }
 }

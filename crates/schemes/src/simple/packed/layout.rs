@@ -19,7 +19,7 @@ pub(super) const MAX_PACKS: u64 = 1 << 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in columns.
-    pub(crate) bundle: Units,
+    pub(crate) unit_layout: Units,
     /// Words of a column: whole packs.
     pub rows: usize,
     /// Columns.
@@ -44,21 +44,21 @@ impl Layout {
             return Err(Error::out_of_bounds("the number of packs in a column", packs, expected));
         }
         let rows = packs as usize * degree;
-        let bundle = Units::new(shape, 2 * rows)?;
-        if bundle.units() > MAX_COLUMNS {
-            return Err(Error::out_of_bounds("the number of columns", bundle.units(), "at most 2^24"));
+        let unit_layout = Units::new(shape, 2 * rows)?;
+        if unit_layout.units() > MAX_COLUMNS {
+            return Err(Error::out_of_bounds("the number of columns", unit_layout.units(), "at most 2^24"));
         }
-        Ok(Self { bundle, rows, columns: bundle.units() as usize })
+        Ok(Self { unit_layout, rows, columns: unit_layout.units() as usize })
     }
 
     /// Records and their length.
     pub fn shape(&self) -> Shape {
-        self.bundle.shape
+        self.unit_layout.shape
     }
 
     /// Place of a record; the index must be in range. No branch depends on it.
     pub fn locate(&self, index: u64) -> Location {
-        self.bundle.location(index, 1)
+        self.unit_layout.location(index, 1)
     }
 
     /// Encodes all records.
@@ -74,7 +74,7 @@ impl Layout {
         progress.stage("encode", self.columns as u64);
         encode_columns((self.rows, self.columns), progress, |column| {
             let mut bytes = vec![0; 2 * self.rows];
-            self.bundle.read(records, column as u64, &mut bytes)?;
+            self.unit_layout.read(records, column as u64, &mut bytes)?;
             whiten(seed, column as u32, &mut bytes);
             Ok(words_of(&bytes))
         })

@@ -77,7 +77,7 @@ impl scheme::Server<SimpleYpir> for Server {
         for changes in columns(&self.by_column(changes)) {
             let column = changes[0].column;
             let mut bytes = layout.read_column(seed, tiles.slice_mut(), column);
-            changes.iter().try_for_each(|placed| layout.bundle.set(&mut bytes, placed.change))?;
+            changes.iter().try_for_each(|placed| layout.unit_layout.set(&mut bytes, placed.change))?;
             layout.write_column(seed, tiles.slice_mut(), column, bytes);
         }
         let matrix = self.matrix.replace(seed, tiles, progress)?;
@@ -86,7 +86,7 @@ impl scheme::Server<SimpleYpir> for Server {
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let (layout, seed) = (&self.params.layout, &self.public.seed);
-        read_columns(&layout.bundle, 1, (first, count), out, |column| {
+        read_columns(&layout.unit_layout, 1, (first, count), out, |column| {
             layout.read_column(seed, self.matrix.tiles(), column)
         })
     }
@@ -134,8 +134,8 @@ impl Server {
         let layout = &self.params.layout;
         let mut touched = vec![false; layout.rows / DEGREE];
         for change in changes {
-            let start = layout.locate(change.index).slot * layout.bundle.stored_bits;
-            let last = start + layout.bundle.stored_bits - 1;
+            let start = layout.locate(change.index).slot * layout.unit_layout.stored_bits;
+            let last = start + layout.unit_layout.stored_bits - 1;
             let [first, last] = [start, last].map(|bit| (bit / (16 * DEGREE as u64)) as usize);
             touched[first..=last].fill(true);
         }

@@ -11,7 +11,7 @@ fn columns_hold_whole_records() {
         [(1, 1, 32768), (1, 3, 98304), (512, 2, 128), (3000 * 8, 3, 4), (262_144, 8, 1), (262_144, 16, 2)]
     {
         let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, packs).unwrap();
-        assert_eq!((layout.bundle.per_unit, layout.rows), (per_column, packs as usize * 2048));
+        assert_eq!((layout.unit_layout.per_unit, layout.rows), (per_column, packs as usize * 2048));
         assert_eq!(layout.columns as u64, 100_000u64.div_ceil(per_column));
         let last = layout.locate(99_999);
         assert_eq!((u64::from(last.column) * per_column) + last.slot, 99_999);
