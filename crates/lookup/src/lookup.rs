@@ -98,8 +98,12 @@ impl Lookup {
 
     /// Makes the queries for the record at an index.
     ///
+    /// For an index beyond the last record, it queries record 0, and [`Pending::finish`] returns
+    /// the error: the number of records comes from the server, which must not learn from silence
+    /// that an index is larger.
+    ///
     /// # Errors
-    /// [`Error::Keyed`], [`CoreError::IndexOutOfRange`], or the scheme's.
+    /// [`Error::Keyed`], or the scheme's.
     pub fn prepare_index(&self, index: u64, rng: &mut dyn CryptoRng) -> Result<Pending> {
         self.prepare_index_with(None, index, rng)
     }
@@ -173,10 +177,12 @@ impl Lookup {
             (Wanted::Key(key), Some(layout)) => Ok(Need {
                 key: Some(Zeroizing::new(key.to_vec())),
                 indices: Zeroizing::new(layout.indices(key)),
+                refusal: None,
             }),
             (Wanted::Index(index), None) => {
-                self.describe().shape.check_index(index)?;
-                Ok(Need { key: None, indices: Zeroizing::new(vec![index]) })
+                let refusal = self.describe().shape.check_index(index).err();
+                let queried = if refusal.is_some() { 0 } else { index };
+                Ok(Need { key: None, indices: Zeroizing::new(vec![queried]), refusal })
             }
             (Wanted::Key(_), None) => Err(Error::NotKeyed),
             (Wanted::Index(_), Some(_)) => Err(Error::Keyed),
@@ -220,6 +226,8 @@ struct Need {
     key: Option<Zeroizing<Vec<u8>>>,
     /// The indices of its records, in order.
     indices: Zeroizing<Vec<u64>>,
+    /// The error for an index that is out of range. Record 0 is queried instead.
+    refusal: Option<CoreError>,
 }
 
 /// Lookups that wait for their answers.
@@ -259,8 +267,8 @@ impl Pending {
     ///
     /// # Errors
     /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
-    /// [`Error::NotCommitted`] for an invalid proof in a verifiable database, those of the
-    /// envelope, or of [`KeywordLayout::find`].
+    /// [`CoreError::IndexOutOfRange`], [`Error::NotCommitted`] for an invalid proof in a verifiable
+    /// database, those of the envelope, or of [`KeywordLayout::find`].
     pub fn finish_all(self, answers: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         CoreError::check_length("a set of answers, counted", answers.len(), self.queries.len())?;
         let client = &self.inner.client;
@@ -274,8 +282,11 @@ impl Pending {
         let mut records = parts.into_iter().flatten();
         let found: Vec<Result<Option<Vec<u8>>>> = self
             .needs
-            .iter()
-            .map(|need| self.inner.open(need, records.by_ref().take(need.indices.len()).collect()))
+            .into_iter()
+            .map(|need| {
+                let value = self.inner.open(&need, records.by_ref().take(need.indices.len()).collect());
+                need.refusal.map_or(value, |refusal| Err(refusal.into()))
+            })
             .collect();
         found.into_iter().collect()
     }

@@ -145,8 +145,8 @@ impl Database {
 /// Creates a client from the bytes of a [`Database::bundle`].
 ///
 /// # Errors
-/// Same as [`Bundle::decode`]; also [`papir_core::Error::UnknownScheme`], and errors in the
-/// scheme's public part.
+/// Same as [`Bundle::decode`]; also [`papir_core::Error::UnknownScheme`],
+/// [`papir_core::Error::NotPrivate`], and errors in the scheme's public part.
 pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
     client_under(None, bundle)
 }
@@ -165,7 +165,7 @@ pub fn client_under(owner_key: Option<&OwnerKey>, bundle: &[u8]) -> Result<Looku
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use papir_core::RecordBuffer;
+    use papir_core::{NotPrivate, RecordBuffer};
 
     use super::*;
     use crate::{Error, system_rng};
@@ -189,13 +189,23 @@ mod tests {
         let unknown = Database::build([("a", "b")], &options);
         assert!(matches!(unknown, Err(Error::Core(papir_core::Error::UnknownScheme { .. }))));
         // A scheme that is not private is refused: no option allows it.
-        let options = Options { scheme: "newtonsym".into(), ..Options::default() };
-        let refused = Database::build([("a", "b")], &options);
-        assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))));
+        for scheme in ["plain", "newtonsym"] {
+            let options = Options { scheme: scheme.into(), ..Options::default() };
+            let refused = Database::build([("a", "b")], &options);
+            assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))), "{scheme}");
+        }
         let twice = Database::build([("a", "b"), ("a", "c")], &Options::default());
         assert!(matches!(twice, Err(Error::DuplicateKey { first: 1, line: 2, .. })));
         let none = Database::build([("", ""); 0], &Options::default());
         assert!(matches!(none, Err(Error::Core(papir_core::Error::EmptyDatabase))));
+
+        // A server cannot make a client of such a scheme either.
+        let plain = registry::by_name("plain").unwrap().allow_insecure(NotPrivate::acknowledged());
+        let records = RecordBuffer::from_records([[1u8; 4]]).unwrap();
+        let plain = plain.setup(&records, Goal::default(), &mut system_rng(), &NoProgress).unwrap();
+        let bundle = Bundle { scheme_public: plain.public(), keyword: None, commitment_top: None };
+        let refused = client_of(&bundle.encode()).map(drop);
+        assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))));
 
         let database = Database::build([("a", "b")], &Options::default()).unwrap();
         let bundle = database.bundle();

@@ -142,8 +142,8 @@ impl Connection {
     /// The record at an index.
     ///
     /// # Errors
-    /// As [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] before anything is
-    /// sent.
+    /// As [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the answer:
+    /// record 0 is queried instead, since the number of records comes from the server.
     pub fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
         Ok(self.get_indices(&[index])?.into_iter().next().unwrap_or_default())
     }

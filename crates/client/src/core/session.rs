@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use papir_lookup::{Lookup, Wanted};
+use papir_lookup::{Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
 use super::costs::Costs;
 use super::fetch::{self, Fetched};
-use super::lookups::{AnsweredLookups, PendingLookups, check_index, make_queries};
+use super::lookups::AnsweredLookups;
 use super::pins;
 use super::queries::{QueryReply, QueryRequest};
 use super::registration::{Context, Registration};
@@ -49,7 +49,7 @@ enum Outcome<'a> {
 struct Prepared {
     /// The registered client's id.
     client: Option<String>,
-    lookups: PendingLookups,
+    lookups: Pending,
 }
 
 impl Session {
@@ -143,9 +143,8 @@ impl Session {
     /// learns the number of lookups.
     ///
     /// # Errors
-    /// Errors of the network, of the service and of [`papir_lookup::Pending::finish_all`];
-    /// [`papir_core::Error::IndexOutOfRange`] before anything is sent. One failure fails all
-    /// lookups.
+    /// Errors of the network, of the service and of [`Pending::finish_all`]. One
+    /// failure fails all lookups.
     pub fn get<'s>(&'s mut self, wanted: &'s [Wanted<'s>]) -> Task<'s, Result<Vec<Option<Vec<u8>>>>> {
         Task::new(move |io| async move { self.look_up(&io, wanted).await })
     }
@@ -153,7 +152,6 @@ impl Session {
     /// Sends all requests, and decodes answers only after the last one has arrived. The traffic
     /// therefore does not depend on whether answers decode.
     pub(crate) async fn look_up(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
-        wanted.iter().try_for_each(|wanted| check_index(&self.lookup, wanted))?;
         self.ensure_registered(io).await?;
         let (mut answered, mut left) = (Vec::new(), wanted);
         while !left.is_empty() {
@@ -164,10 +162,10 @@ impl Session {
         let start = self.service.platform.now();
         // Decode all answers before returning an error: the time must not depend on which one
         // fails.
-        let decoded: Vec<Result<Option<Vec<u8>>>> =
-            answered.into_iter().flat_map(AnsweredLookups::decode).collect();
+        let decoded: Vec<Result<_>> = answered.into_iter().map(AnsweredLookups::decode).collect();
         self.costs.extract += self.service.platform.now().saturating_sub(start);
-        decoded.into_iter().collect()
+        let batches = decoded.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(batches.into_iter().flatten().collect())
     }
 
     /// Sends one request for as many of `wanted` as fit. Returns them with the lookups that are
@@ -214,14 +212,13 @@ impl Session {
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
             prepared => prepared?,
         };
-        let queries = lookups.pending.queries();
+        let queries = lookups.queries();
         let answer_bytes = self.lookup.describe().sizes.answer as usize;
         let limit = (queries.len() as u64).saturating_mul(answer_bytes as u64);
         let body = Arc::new(queries.concat());
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
-        let (client_id, tickets, version) =
-            (client.as_deref(), lookups.pending.tickets(), self.lookup.version());
+        let (client_id, tickets, version) = (client.as_deref(), lookups.tickets(), self.lookup.version());
         let request = QueryRequest { version, client: client_id, tickets, queries: body, limit };
         let start = self.service.platform.now();
         let reply = self.service.query(io, &path::query(&self.name), &request).await;
@@ -248,14 +245,14 @@ impl Session {
         let (lookup, platform) = (&self.lookup, &self.service.platform);
         match &self.registration {
             None => {
-                let lookups = make_queries(lookup, None, wanted, &mut *platform.rng())?;
+                let lookups = lookup.prepare_batch(None, wanted, &mut *platform.rng())?;
                 Ok(Prepared { client: None, lookups })
             }
             Some(registration) => {
                 let queries = lookup.queries_of(wanted.len());
                 let made = registration
                     .with_state(self.context(io), queries, |state| {
-                        make_queries(lookup, Some(state), wanted, &mut *platform.rng())
+                        Ok(lookup.prepare_batch(Some(state), wanted, &mut *platform.rng())?)
                     })
                     .await?;
                 Ok(Prepared { client: Some(made.client), lookups: made.value })

@@ -136,15 +136,25 @@ fn requests_do_not_depend_on_whether_answers_decode() {
     }
 }
 
+/// The number of records comes from the server, which must not learn from missing or different
+/// requests that an index is larger.
 #[test]
-fn an_index_out_of_range_is_refused_before_anything_is_sent() {
-    let (mut peer, mut session) = open(1);
-    peer.take();
-    let wanted: Vec<_> = (0..=50).map(Wanted::Index).collect();
-    let error = peer.run(session.get(&wanted)).unwrap_err();
-    let expected = CoreError::IndexOutOfRange { found: 50, records: 50 };
-    assert_eq!(error.to_string(), expected.to_string());
-    assert_eq!(peer.take(), []);
+fn an_index_out_of_range_is_refused_after_a_query_for_record_0() {
+    let look_up = |last: u64| {
+        let (mut peer, mut session) = open(1);
+        let wanted: Vec<_> = (0..50).chain([last]).map(Wanted::Index).collect();
+        let values = peer.run(session.get(&wanted));
+        (peer.take(), values)
+    };
+    let (expected, values) = look_up(0);
+    values.unwrap();
+    for beyond in [50, u64::MAX] {
+        // Headers and bodies are equal too, since both sessions draw the same randomness.
+        let (requests, values) = look_up(beyond);
+        assert_eq!(requests, expected);
+        let refusal = CoreError::IndexOutOfRange { found: beyond, records: 50 };
+        assert_eq!(values.unwrap_err().to_string(), refusal.to_string());
+    }
 }
 
 #[test]

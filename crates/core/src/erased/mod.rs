@@ -67,7 +67,7 @@ pub trait ErasedScheme: Send + Sync {
     ///
     /// # Errors
     /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
-    /// [`Server::setup`](crate::scheme::Server::setup).
+    /// [`Server::setup`](crate::scheme::Server::setup), and [`Error::NotPrivate`].
     fn setup_candidate(
         &self,
         parameters: &[u8],
@@ -80,7 +80,7 @@ pub trait ErasedScheme: Send + Sync {
     ///
     /// # Errors
     /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose) and
-    /// [`Server::setup`](crate::scheme::Server::setup).
+    /// [`Server::setup`](crate::scheme::Server::setup), and [`Error::NotPrivate`].
     fn setup(
         &self,
         records: &dyn Records,
@@ -92,14 +92,15 @@ pub trait ErasedScheme: Send + Sync {
     /// Loads a prepared database from its sections.
     ///
     /// # Errors
-    /// The errors of [`Server::load`](crate::scheme::Server::load), and [`Error::WrongScheme`].
+    /// The errors of [`Server::load`](crate::scheme::Server::load), [`Error::WrongScheme`] and
+    /// [`Error::NotPrivate`].
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
 
     /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]).
     ///
     /// # Errors
     /// The errors of [`envelope::open`](crate::envelope::open) and
-    /// [`Client::new`](crate::scheme::Client::new).
+    /// [`Client::new`](crate::scheme::Client::new), and [`Error::NotPrivate`].
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
 }
 

@@ -39,6 +39,17 @@ impl<S> Erased<S> {
 }
 
 impl<S: Scheme> Erased<S> {
+    /// Parameters of a server or a client, as [`Erased::bind`] returns them.
+    ///
+    /// # Errors
+    /// [`Error::NotPrivate`] for a scheme that is not private, without the acknowledgement.
+    fn permit(&self, params: S::Params) -> Result<S::Params> {
+        match (S::PRIVACY, self.acknowledgement) {
+            (Privacy::NotPrivate(reason), None) => Err(Error::NotPrivate { scheme: S::NAME, reason }),
+            _ => self.bind(params),
+        }
+    }
+
     /// Adds the acknowledgement and the owner's key to parameters.
     fn bind(&self, params: S::Params) -> Result<S::Params> {
         let params = match self.acknowledgement {
@@ -105,7 +116,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        setup_with::<S>(self.bind(S::Params::decode(parameters)?)?, records, rng, progress)
+        setup_with::<S>(self.permit(S::Params::decode(parameters)?)?, records, rng, progress)
     }
 
     fn setup(
@@ -115,21 +126,21 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        let params = self.bind(S::Params::choose(records.shape(), goal)?)?;
+        let params = self.permit(S::Params::choose(records.shape(), goal)?)?;
         setup_with::<S>(params, records, rng, progress)
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
         let identity = source.get(IDENTITY)?;
         let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
-        let params = self.bind(S::Params::decode(payload)?)?;
+        let params = self.permit(S::Params::decode(payload)?)?;
         Ok(Box::new(ErasedServerOf::<S> { server: S::Server::load(params, source)?, version }))
     }
 
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
         let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
         let mut reader = Reader::new("a public part", payload);
-        let params = self.bind(S::Params::decode(reader.bytes()?)?)?;
+        let params = self.permit(S::Params::decode(reader.bytes()?)?)?;
         let public = S::Public::decode(&params, reader.rest())?;
         Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
     }

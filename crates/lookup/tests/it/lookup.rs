@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{answers, entry, lookup, rng, serve, table_with};
 use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
-use papir_core::{Description, Error as CoreError, Goal, NoProgress, Record, RecordBuffer, Version};
+use papir_core::{
+    Description, Error as CoreError, Goal, NoProgress, NotPrivate, Record, RecordBuffer, Version,
+};
 use papir_lookup::{BucketTarget, Bundle, Error, KeywordTable, Lookup, OnDuplicate, Wanted};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
@@ -35,14 +37,17 @@ fn lookups_of_present_and_absent_keys_look_the_same() {
 #[test]
 fn records_are_found_by_index() {
     let records = RecordBuffer::from_records([[1u8, 2], [3, 4], [5, 6]]).unwrap();
-    let plain = registry::by_name("plain").unwrap();
+    let plain = registry::by_name("plain").unwrap().allow_insecure(NotPrivate::acknowledged());
     let server = plain.setup(&records, Goal::default(), &mut rng(5), &NoProgress).unwrap();
     let lookup = lookup(server.as_ref(), None).unwrap();
     let pending = lookup.prepare_index(2, &mut rng(6)).unwrap();
-    let answers = answers(server.as_ref(), &pending);
-    assert_eq!(pending.finish(&answers).unwrap(), Some(vec![5, 6]));
-    let error = lookup.prepare_index(3, &mut rng(6)).err().unwrap();
-    assert_eq!(error.code(), "index_out_of_range");
+    let found = answers(server.as_ref(), &pending);
+    assert_eq!(pending.finish(&found).unwrap(), Some(vec![5, 6]));
+    // The query for an index beyond the end is the query for record 0.
+    let beyond = lookup.prepare_index(3, &mut rng(6)).unwrap();
+    assert_eq!(beyond.queries(), lookup.prepare_index(0, &mut rng(6)).unwrap().queries());
+    let found = answers(server.as_ref(), &beyond);
+    assert_eq!(beyond.finish(&found).unwrap_err().code(), "index_out_of_range");
     assert!(matches!(lookup.prepare_key(b"x", &mut rng(6)).err(), Some(Error::NotKeyed)));
 }
 
@@ -127,7 +132,11 @@ fn all_answers_are_opened_before_an_error_is_returned() {
     let table = people(BucketTarget::AtMost(64));
     let (server, _) = serve(&table);
     let opened = Arc::new(AtomicUsize::new(0));
-    let client = registry::by_name("plain").unwrap().client(&server.public()).unwrap();
+    let client = registry::by_name("plain")
+        .unwrap()
+        .allow_insecure(papir_core::NotPrivate::acknowledged())
+        .client(&server.public())
+        .unwrap();
     let counting = Counting { client, opened: Arc::clone(&opened) };
     let lookup = Lookup::new(Box::new(counting), Some(table.layout.clone())).unwrap();
     let pending = lookup.prepare_key(b"person 3", &mut rng(8)).unwrap();

@@ -171,8 +171,8 @@ mod tests {
     fn database() -> Database {
         let records = RecordBuffer::from_records((0..3u8).map(|i| vec![i; 8])).unwrap();
         let mut rng = papir_client::system_rng();
-        let plain = registry::by_name("plain").unwrap();
-        Database::new("t", plain.setup(&records, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
+        let simple = registry::by_name("simple").unwrap();
+        Database::new("t", simple.setup(&records, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
     }
 
     fn names(versions: &Versions, now: Instant) -> Vec<Version> {

@@ -209,6 +209,7 @@ fn a_thousand_idle_connections_do_not_block_others() {
 fn large() -> Database {
     let table = RecordBuffer::from_records((0..2).map(|_| vec![7; 256 << 10])).unwrap();
     let scheme = papir_schemes::registry::by_name("plain").unwrap();
+    let scheme = scheme.allow_insecure(papir_core::NotPrivate::acknowledged());
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     Database::new("table", scheme.setup(&table, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
 }
