@@ -10,7 +10,7 @@ use rand_core::SeedableRng;
 
 #[test]
 fn the_stateful_scheme_conforms() {
-    run(&Erased::<Stateful>::new(), &Config::quick());
+    run(&Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()), &Config::quick());
 }
 
 #[test]
@@ -18,16 +18,22 @@ fn keys_have_the_given_length_and_fit_later_versions() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let records = RecordBuffer::zeroed(Shape::of_bytes(10, 4).unwrap());
     let server = stateful::setup(&records, 100_000, &mut rng).unwrap();
-    let client =
-        papir_core::erased::ErasedScheme::client(&Erased::<Stateful>::new(), &server.public()).unwrap();
+    let client = papir_core::erased::ErasedScheme::client(
+        &Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &server.public(),
+    )
+    .unwrap();
     let (state, keys) = client.register(&mut rng).unwrap().unwrap();
     assert_eq!(keys.len(), 100_032);
     let state = client.save_state(&state).unwrap();
 
     let next = server.update(&[], &mut rng, &papir_core::NoProgress).unwrap();
     assert!(next.accept_keys(&keys).is_ok());
-    let client =
-        papir_core::erased::ErasedScheme::client(&Erased::<Stateful>::new(), &next.public()).unwrap();
+    let client = papir_core::erased::ErasedScheme::client(
+        &Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &next.public(),
+    )
+    .unwrap();
     assert!(client.load_state(&state).is_ok());
 
     let other = stateful::setup(&records, 99_999, &mut rng).unwrap();

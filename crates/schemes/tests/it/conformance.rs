@@ -132,23 +132,30 @@ fn more_entries(config: Config) -> Config {
 
 #[test]
 fn zip_with_a_short_modulus() {
-    run(&Erased::<Zip<Short>>::new(), &Config::slow());
+    run(&Erased::<Zip<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()), &Config::slow());
 }
 
 #[test]
 fn zipdouble_with_a_short_modulus() {
-    run(&Erased::<ZipDouble<Short>>::new(), &one_short(Config::slow()));
+    run(
+        &Erased::<ZipDouble<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &one_short(Config::slow()),
+    );
 }
 
 #[test]
 fn pirouette_with_short_keys() {
-    run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::slow());
+    run(
+        &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &Config::slow(),
+    );
 }
 
 #[test]
 fn pirouette_encrypted_with_short_keys() {
     run(
-        &*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())),
+        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged())
+            .with_owner_key(Some(&crate::short::owner())),
         &Config::slow(),
     );
 }
@@ -156,14 +163,18 @@ fn pirouette_encrypted_with_short_keys() {
 #[test]
 #[ignore = "long"]
 fn pirouette_with_short_keys_long() {
-    run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::long());
+    run(
+        &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &Config::long(),
+    );
 }
 
 #[test]
 #[ignore = "long"]
 fn pirouette_encrypted_with_short_keys_long() {
     run(
-        &*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())),
+        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged())
+            .with_owner_key(Some(&crate::short::owner())),
         &Config::long(),
     );
 }
@@ -172,13 +183,16 @@ fn pirouette_encrypted_with_short_keys_long() {
 #[ignore = "long"]
 fn zipdouble_with_a_short_modulus_long() {
     let thorough = shapes(&[(257, 3), (211, 16)]);
-    run(&Erased::<ZipDouble<Short>>::new(), &Config { thorough, ..short_records(Config::slow()) });
+    run(
+        &Erased::<ZipDouble<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &Config { thorough, ..short_records(Config::slow()) },
+    );
 }
 
 #[test]
 #[ignore = "long"]
 fn zip_with_a_short_modulus_long() {
-    run(&Erased::<Zip<Short>>::new(), &Config::long());
+    run(&Erased::<Zip<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()), &Config::long());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use papir_server::{Database, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
 use tempfile::TempDir;
 
-static STATEFUL: Erased<Stateful> = Erased::new();
+static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
 /// Options that allow all schemes, with the state in `directory`.
 fn options(directory: &Path) -> Options {

@@ -67,7 +67,7 @@ pub fn unregistered(server: &Running) -> Client {
 
 /// Like [`unregistered`], for a URL.
 pub fn unregistered_at(url: &str) -> Client {
-    unregistered_of(&Erased::<Stateful>::new(), url)
+    unregistered_of(&Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()), url)
 }
 
 /// Like [`unregistered_at`], for another scheme.
