@@ -102,7 +102,7 @@ impl Operation {
         }
     }
 
-    /// Whether the unit is a byte streamed from memory.
+    /// Returns true if the unit is a byte streamed from memory.
     pub const fn streams(self) -> bool {
         matches!(self, Self::Select16 | Self::Select8 | Self::Matrix)
     }

@@ -68,7 +68,7 @@ pub enum Choice {
         goal: Goal,
         /// Bits of the LWE key per number in a query; the scheme's choice if `None`.
         key_bits: Option<usize>,
-        /// Whether clients store their tickets, rather than the server.
+        /// True if clients store their tickets, rather than the server.
         hold: bool,
     },
     /// A first dimension of this many columns, with packs in units of this many 16-bit words: N/t
@@ -252,7 +252,7 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     const NAME: &'static str;
     /// The scheme's number on the wire; never reused.
     const ID: u16;
-    /// Whether the scheme hides the index.
+    /// The scheme's privacy.
     const PRIVACY: Privacy;
 
     /// Checked parameters.
@@ -335,8 +335,9 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         answer.ok_or(Error::Length { what: "a batch of answers", found: 0, expected: 1 })
     }
 
-    /// Whether keys made for an earlier version of this database are valid for this one. The keys
-    /// parse under this version's parameters; a scheme whose keys depend on more returns false.
+    /// Returns true if keys made for an earlier version of this database are valid for this one.
+    /// The keys parse under this version's parameters; a scheme whose keys depend on more returns
+    /// false.
     fn keys_fit(&self, _keys: &S::ClientKeys) -> bool {
         false
     }
@@ -460,8 +461,8 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Whether state made for an earlier version of this database is valid for this one; the
-    /// client's counterpart of [`Server::keys_fit`].
+    /// Returns true if state made for an earlier version of this database is valid for this one;
+    /// the client's counterpart of [`Server::keys_fit`].
     fn state_fits(&self, _state: &S::ClientState) -> bool {
         false
     }

@@ -35,7 +35,7 @@ pub struct Security {
     pub source: &'static str,
 }
 
-/// Whether a scheme hides the index from the server.
+/// Privacy of a scheme's queries towards the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
     /// The scheme hides the index.
@@ -79,11 +79,11 @@ pub struct Limits {
     pub record_bits: u64,
     /// Maximum number of indices in one query.
     pub batch: usize,
-    /// Whether a client registers keys first.
+    /// True if a client registers keys first.
     pub client_keys: bool,
-    /// Whether each query consumes a ticket.
+    /// True if each query consumes a ticket.
     pub tickets: bool,
-    /// Whether databases are encrypted under a key of their owner, which setup and registration
+    /// True if databases are encrypted under a key of their owner, which setup and registration
     /// need: see [`crate::scheme::Parameters::with_owner_key`].
     pub owner_key: bool,
     /// The cost of an update.
@@ -95,7 +95,7 @@ pub struct Limits {
 pub struct Description {
     /// The scheme's name.
     pub scheme: &'static str,
-    /// Whether the scheme hides the index.
+    /// The scheme's privacy.
     pub privacy: Privacy,
     /// Number and length of the records.
     pub shape: Shape,

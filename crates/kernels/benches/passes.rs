@@ -44,7 +44,7 @@ fn main() {
 }
 
 impl<'a> Matrix<'a> {
-    /// As many words as make whole groups of `group` words.
+    /// The longest run of words that is whole groups of `group` words.
     fn whole(&self, group: usize) -> &'a [u64] {
         &self.words[..self.words.len() / group * group]
     }

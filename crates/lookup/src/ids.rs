@@ -26,7 +26,7 @@ impl KeyIds {
         self.0.len()
     }
 
-    /// Whether there are no keys.
+    /// Returns true if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -36,7 +36,7 @@ impl KeyIds {
         &self.0
     }
 
-    /// Whether a key has this id.
+    /// Returns true if a key has this id.
     pub(crate) fn contains(&self, id: &KeyId) -> bool {
         self.0.binary_search(id).is_ok()
     }

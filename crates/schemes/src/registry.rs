@@ -216,7 +216,7 @@ pub fn by_name(name: &str) -> Result<&'static dyn ErasedScheme> {
 /// The scheme with this number on the wire.
 ///
 /// # Errors
-/// As [`by_name`].
+/// The errors of [`by_name`].
 pub fn by_id(id: u16) -> Result<&'static dyn ErasedScheme> {
     find(|_, candidate| candidate == id, &format!("number {id}"))
 }
@@ -235,7 +235,7 @@ impl OfBatches {
     /// The best parameters for batches of up to `capacity` records.
     ///
     /// # Errors
-    /// As [`BatchedParams::for_capacity`].
+    /// The errors of [`BatchedParams::for_capacity`].
     pub fn candidate(&self, shape: Shape, goal: Goal, capacity: usize) -> Result<Candidate> {
         (self.candidate)(shape, goal, capacity)
     }

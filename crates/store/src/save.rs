@@ -34,7 +34,7 @@ impl<'a> Keyword<'a> {
     /// Encodes the ids, sealed under the owner's key if there is one.
     ///
     /// # Errors
-    /// As [`seal`].
+    /// The errors of [`seal`].
     pub(crate) fn new(
         owner: Option<&OwnerKey>,
         layout: &'a KeywordLayout,

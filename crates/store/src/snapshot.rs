@@ -87,10 +87,10 @@ impl Snapshot {
         Self::open_with(path, OpenOptions::default())
     }
 
-    /// As [`Snapshot::open`], with options.
+    /// Like [`Snapshot::open`], with options.
     ///
     /// # Errors
-    /// As [`Snapshot::open`].
+    /// The errors of [`Snapshot::open`].
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self> {
         let map = map(path).map_err(|error| match error {
             Error::Source { .. } => {
@@ -102,7 +102,7 @@ impl Snapshot {
         Self::of_map(map, path, options)
     }
 
-    /// As [`Snapshot::open_with`], for a file that is already mapped.
+    /// Like [`Snapshot::open_with`], for a file that is already mapped.
     pub(crate) fn of_map(map: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let file = Sections::read(map).map_err(named)?;

@@ -45,19 +45,19 @@ impl Connection {
         Self::open_with(url, &Options::of_database(database))
     }
 
-    /// As [`Connection::open`], but also allows schemes that reveal to the server which record is
+    /// Like [`Connection::open`], but also allows schemes that reveal to the server which record is
     /// read.
     ///
     /// # Errors
-    /// As [`Connection::open`], except for schemes that are not private.
+    /// The errors of [`Connection::open`], except for schemes that are not private.
     pub fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
         Self::open_with(url, &Options { allow_not_private: true, ..Options::of_database(database) })
     }
 
-    /// As [`Connection::open`], with all options.
+    /// Like [`Connection::open`], with all options.
     ///
     /// # Errors
-    /// As [`Connection::open`].
+    /// The errors of [`Connection::open`].
     pub fn open_with(url: &str, options: &Options) -> Result<Self> {
         let service = options.service(url)?;
         let transport = Transport::new(service.address(), options)?;
@@ -133,7 +133,7 @@ impl Connection {
     /// The values of several keys, in order. The server learns the number of keys.
     ///
     /// # Errors
-    /// As [`Connection::get_key`]. One failure fails all lookups.
+    /// The errors of [`Connection::get_key`]. One failure fails all lookups.
     pub fn get_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let wanted: Vec<_> = keys.iter().map(|key| Wanted::Key(key.as_ref())).collect();
         self.get(&wanted)
@@ -142,8 +142,8 @@ impl Connection {
     /// The record at an index.
     ///
     /// # Errors
-    /// As [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the answer:
-    /// record 0 is queried instead, since the number of records comes from the server.
+    /// The errors of [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the
+    /// answer: record 0 is queried instead, since the number of records comes from the server.
     pub fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
         Ok(self.get_indices(&[index])?.into_iter().next().unwrap_or_default())
     }
@@ -151,7 +151,7 @@ impl Connection {
     /// The records at several indices, in order. The server learns the number of indices.
     ///
     /// # Errors
-    /// As [`Connection::get_index`]. One failure fails all lookups.
+    /// The errors of [`Connection::get_index`]. One failure fails all lookups.
     pub fn get_indices(&mut self, indices: &[u64]) -> Result<Vec<Vec<u8>>> {
         let wanted: Vec<_> = indices.iter().map(|&index| Wanted::Index(index)).collect();
         Ok(self.get(&wanted)?.into_iter().map(Option::unwrap_or_default).collect())

@@ -24,7 +24,7 @@ impl StateCache {
     /// decoded.
     ///
     /// # Errors
-    /// As [`ErasedClient::load_state`].
+    /// The errors of [`ErasedClient::load_state`].
     pub(crate) fn take(&self, client: &dyn ErasedClient, bytes: &[u8]) -> Result<ErasedState> {
         let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         match cached.filter(|cached| cached.version == client.version() && *cached.bytes == bytes) {

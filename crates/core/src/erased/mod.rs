@@ -32,7 +32,7 @@ pub trait ErasedScheme: Send + Sync {
     /// The scheme's number on the wire.
     fn id(&self) -> u16;
 
-    /// Whether the scheme hides the index.
+    /// The scheme's privacy.
     fn privacy(&self) -> Privacy;
 
     /// The same scheme, with the caller's acknowledgement that it need not be private: see

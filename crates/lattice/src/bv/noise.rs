@@ -117,7 +117,7 @@ mod tests {
         assert!((found / (4.0 * 5.0 * 6.0 * 7.0 * 8.0) - 1.0).abs() < 1e-9, "{found}");
     }
 
-    /// Of the paper's Table 3, the set tiny fits its 518 bits; small does not fit its 804.
+    /// The set tiny of the paper's Table 3 fits its 518 bits; small does not fit its 804.
     #[test]
     fn bounds_of_the_published_sets() {
         let bits = |degree| evaluation(1 << 15, 4, degree, 32_768.0, -41.0) + 1.0;

@@ -50,12 +50,12 @@ impl Filter {
         self.values.len()
     }
 
-    /// Whether the set is empty.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Whether a name is in the set. Variable time: the receiver tests its own elements.
+    /// Returns true if a name is in the set. Variable time: the receiver tests its own elements.
     pub fn contains_vartime(&self, name: &[u8; NAME_BYTES]) -> bool {
         self.values.binary_search(&first_bits(name, self.bits)).is_ok()
     }

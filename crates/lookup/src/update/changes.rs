@@ -37,7 +37,7 @@ pub struct ChangeCounts {
 #[derive(Clone, Debug)]
 pub(super) struct Resolved {
     pub(super) id: KeyId,
-    /// Whether the table has the key.
+    /// True if the table has the key.
     pub(super) present: bool,
     pub(super) value: Option<Vec<u8>>,
     pub(super) line: u64,

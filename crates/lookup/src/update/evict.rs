@@ -103,7 +103,8 @@ impl<'a, 't> Eviction<'a, 't> {
         Self { layout, cache, groups, owners, loose, queue: slots.into_iter().collect() }
     }
 
-    /// Whether every region has enough bytes for its entries, which no move of groups changes.
+    /// Returns true if every region has enough bytes for its entries, which no move of groups
+    /// changes.
     fn can_fit(&mut self) -> Result<bool> {
         let grid = self.layout.grid;
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();

@@ -52,7 +52,7 @@ pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never
     /// Parameters worth comparing for groups of buckets of this shape.
     ///
     /// # Errors
-    /// As [`Parameters::candidates`].
+    /// The errors of [`Parameters::candidates`].
     fn groups_of(bucket: Shape) -> Result<Vec<Self::Params>> {
         Self::Params::candidates(bucket)
     }

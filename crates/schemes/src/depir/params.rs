@@ -116,7 +116,8 @@ impl DepirParams {
     /// Modulo these, ciphertexts are decomposed at k-th roots of unity. Few of them are below 2²⁸.
     ///
     /// # Errors
-    /// As [`DepirParams::new`], and [`Error::Parameters`] if there are not enough primes.
+    /// The errors of [`DepirParams::new`], and [`Error::Parameters`] if there are not enough
+    /// primes.
     pub fn fourier(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
         let units = units_of(shape)?;
         let choice = Choice::new(units.units(), ring_degree, variables)?;

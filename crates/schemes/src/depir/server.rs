@@ -173,7 +173,7 @@ impl DepirServer {
     /// Builds the data structure of a chunk's polynomial (Algorithm 4, lines 2 to 15).
     ///
     /// # Errors
-    /// As [`Structure::new`].
+    /// The errors of [`Structure::new`].
     pub fn structure(
         &self,
         chunk: usize,

@@ -111,7 +111,7 @@ impl FirstLevel {
     /// The level after changes, and the units that changed in any column; `None` if no byte differs.
     ///
     /// # Errors
-    /// As [`Layout::change`].
+    /// The errors of [`Layout::change`].
     pub(crate) fn change(&self, layout: &Layout, changes: &[Change]) -> Result<Option<(Self, Vec<usize>)>> {
         let changed = layout.change(&self.database, changes)?;
         Ok(changed.map(|(database, differences)| {
@@ -152,7 +152,7 @@ impl SecondLevel {
     /// The second level over the hint of the first, rows × n words.
     ///
     /// # Errors
-    /// As [`SecondLevel::from_parts`], whose lengths are right here.
+    /// [`Error::Length`] for a hint of another layout.
     pub(crate) fn new(
         lwe: &LweParams,
         layout: &Layout,

@@ -63,7 +63,8 @@ pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
 /// The matrix with `units` units in each column.
 ///
 /// # Errors
-/// As [`units_of`], and [`Error::OutOfBounds`] for too many columns or units, or no unit in a column.
+/// The errors of [`units_of`], and [`Error::OutOfBounds`] for too many columns or units, or no unit
+/// in a column.
 pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
     Layout::new(units_of(shape)?, units, &Limits { rows: u64::MAX, columns: MAX_SIDE, units: MAX_SIDE })
 }
@@ -110,7 +111,7 @@ impl DoubleParams {
     /// [`Self::new`] with at most `columns` columns, as many as whole units allow.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         Self::new(shape, units_of(&shape)?.units().div_ceil(columns.max(1)))
     }

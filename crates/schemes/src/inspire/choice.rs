@@ -37,7 +37,7 @@ impl Params {
     /// three or five times one, gives: with larger odd factors encoding takes long.
     ///
     /// # Errors
-    /// As [`Params::with_points`].
+    /// The errors of [`Params::with_points`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let degree = RlweLiteral::DEFAULT.degree;
         let least = unit_layout(shape, degree)?.units().div_ceil(columns.max(1)) as usize;
@@ -51,15 +51,15 @@ impl Params {
     /// The smallest messages for a shape and a t.
     ///
     /// # Errors
-    /// As [`Params::with_interpolation`].
+    /// The errors of [`Params::with_interpolation`].
     pub fn with_points(shape: Shape, points: usize) -> Result<Self> {
         Self::with_interpolation(shape, Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?)
     }
 
-    /// As [`Params::with_points`], for a failure probability of at most 2^`failure_log2`.
+    /// Like [`Params::with_points`], for a failure probability of at most 2^`failure_log2`.
     ///
     /// # Errors
-    /// As [`Params::with_points`].
+    /// The errors of [`Params::with_points`].
     pub fn failing_less(shape: Shape, points: usize, failure_log2: f64) -> Result<Self> {
         let interpolation = Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?;
         Search::new(failure_log2.min(MAX_FAILURE_LOG2))?.smallest(shape, interpolation)

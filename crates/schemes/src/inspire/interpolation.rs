@@ -32,7 +32,7 @@ impl Interpolation {
     /// One variable of t points; none for t = 1.
     ///
     /// # Errors
-    /// As [`Self::of_variables`].
+    /// The errors of [`Self::of_variables`].
     pub fn of_one_variable(points: usize) -> Result<Self> {
         if points == 1 { Self::of_variables(&[]) } else { Self::of_variables(&[points]) }
     }
@@ -40,8 +40,8 @@ impl Interpolation {
     /// One variable for t up to 2d, else the fewest for a power of two.
     ///
     /// # Errors
-    /// As [`Self::of_variables`]. A t above 2d that is not a power of two becomes one variable,
-    /// which layouts refuse.
+    /// The errors of [`Self::of_variables`]. A t above 2d that is not a power of two becomes one
+    /// variable, which layouts refuse.
     pub fn of_points(points: usize, degree: usize) -> Result<Self> {
         let most = 2 * degree;
         if points <= most || !points.is_power_of_two() || !degree.is_power_of_two() {
@@ -116,7 +116,7 @@ impl Interpolation {
     /// Coefficients to the values at all points, in place.
     ///
     /// # Panics
-    /// As [`Self::to_coefficients`].
+    /// In the same cases as [`Self::to_coefficients`].
     pub fn to_values(&self, coefficients: &mut [u32], degree: usize, modulus: Modulus) {
         self.along(coefficients, degree, modulus, Axis::evaluate);
     }

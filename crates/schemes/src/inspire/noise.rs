@@ -34,8 +34,8 @@ impl Noise {
         let setting = |key_bits| Setting::error_like(layout.degree, modulus, sigma, key_bits);
         let [y_g, y_h, rgsw] = literal.key_bits.all().map(setting);
         let points = layout.points as f64;
-        // Of the d − 1 key switches of a pack all but the last are under y_g; a partial pack of n
-        // takes n − 1.
+        // All but the last of a pack's d − 1 key switches are under y_g; a partial pack of n words
+        // has n − 1 of them.
         let pack = y_g.partial_packing(literal.key_switch, layout.degree - 1)
             + y_h.partial_packing(literal.key_switch, 2);
         Self {

@@ -264,8 +264,8 @@ impl Params {
         score(goal, self.message_bytes() as f64, self.rough_seconds())
     }
 
-    /// Whether the material is at most 1.02 times the database, four times that for the least
-    /// communication. A single pack in a chunk is always allowed.
+    /// Returns true if the material is at most 1.02 times the database, four times that for the
+    /// least communication. A single pack in a chunk is always allowed.
     pub(super) fn affordable(&self, goal: Goal) -> bool {
         let Sizes { database, material, .. } = self.sizes();
         let times = if goal == Goal::MinCommunication { 4.0 } else { 1.0 };

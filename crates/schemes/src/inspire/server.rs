@@ -30,7 +30,7 @@ use crate::shared::stored_records::check_source;
 pub trait Parted: Scheme<Query = Query, Answer = Answer> + Clone {
     /// Names of the sections of a snapshot.
     const SECTIONS: Sections;
-    /// Whether databases that are queried together share the masks of packing keys.
+    /// True if databases that are queried together share the masks of packing keys.
     const SHARES_KEYS: bool;
 
     /// Parameters that set ring and messages, and the layout of a part.
@@ -176,7 +176,8 @@ impl PartsServer<Inspire> {
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
-    /// Those of the source, and [`papir_core::Error::Parameters`] for a source of another shape.
+    /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
+    /// shape.
     pub fn prepare(
         params: Params,
         seed: Seed,
@@ -246,7 +247,7 @@ impl<S: Parted> PartsServer<S> {
     /// pass over the packing matrices.
     ///
     /// # Errors
-    /// As [`PartsServer::read_keys`].
+    /// The errors of [`PartsServer::read_keys`].
     pub fn pack(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Vec<Rlwe>>> {
         let keys: Vec<_> = keys.iter().map(|keys| &keys.packing).collect();
         let Prepared { packing, packs, .. } = &self.prepared;

@@ -194,7 +194,7 @@ impl Frame<'_> {
         [MAX_QUERY_BITS.min(most), most, most, most, MOST_ANSWER, MOST_ANSWER]
     }
 
-    /// Whether the widths are valid.
+    /// Returns true if the widths are valid.
     pub(super) fn in_range(&self, widths: &Widths) -> bool {
         let most = self.widest();
         widths[BODY] <= widths[MASK]
@@ -272,7 +272,7 @@ impl Frame<'_> {
         [0, 1, 2, 3, 4, 5].map(change).into_iter().flatten()
     }
 
-    /// Whether answers decode.
+    /// Returns true if answers decode.
     pub(super) fn holds(&self, widths: &Widths) -> bool {
         self.parts(widths).iter().sum::<f64>() <= self.allowed
     }

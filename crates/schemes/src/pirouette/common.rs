@@ -21,9 +21,9 @@ use crate::shared::parameters::{
 /// Storage of polynomials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As bytes, transformed by each answer.
+    /// Bytes, which each answer transforms.
     Compact,
-    /// As transforms, eight times as large.
+    /// Transforms, eight times as large.
     Fast,
 }
 

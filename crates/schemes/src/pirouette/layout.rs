@@ -67,7 +67,7 @@ impl Layout {
     /// [`Layout::new`] with a row for each polynomial.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// The errors of [`Layout::new`].
     pub(crate) fn in_one_column(scheme: &'static str, shape: Shape, span: usize) -> Result<Self> {
         // With one row, the columns are the polynomials, rounded up to a power of two.
         let log2_polys = Self::new(scheme, shape, span, 0)?.log2_columns;

@@ -14,7 +14,7 @@
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
 //!
-//! What differs from the paper (decision 20): all bits except the top four are extracted one at a
+//! Differences from the paper (decision 20): all bits except the top four are extracted one at a
 //! time from the lowest up, with one rotation a bit, whose outputs serve both subtraction and circuit
 //! bootstrapping (the paper: 3/5 rotations a bit, and one more for each RGSW). The first dimension's
 //! one-hot vector comes from rotations of a box by the top bits instead of a tree of RGSW products,

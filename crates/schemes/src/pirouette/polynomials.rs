@@ -118,7 +118,7 @@ impl Polynomials {
     /// Reads records, as [`papir_core::scheme::Server::read_packed`].
     ///
     /// # Errors
-    /// As [`papir_core::scheme::Server::read_packed`].
+    /// The errors of [`papir_core::scheme::Server::read_packed`].
     pub(crate) fn read_packed(&self, layout: &Layout, range: (u64, u64), out: &mut [u8]) -> Result<()> {
         read_each(&layout.unit_layout.shape, range, out, |index| {
             let (item, slot) = layout.unit_layout.locate(index);

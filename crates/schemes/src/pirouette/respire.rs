@@ -17,7 +17,7 @@
 //! ```text
 //! query    seed of the mask (32), words of the body at multiples of the stride, packed
 //! ```
-//! What differs from the paper: the ring is Pirouette's, with one modulus, so that answers and
+//! Differences from the paper: the ring is Pirouette's, with one modulus, so that answers and
 //! database are the same; only the coefficients of a query's body that carry a message are sent,
 //! rounded.
 

@@ -95,7 +95,7 @@ impl Layout {
     /// Reads all records, column by column.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub(crate) fn encode(&self, records: &dyn Records, progress: &dyn Progress) -> Result<ByteMatrix> {
         let (rows, columns) = (self.rows, self.columns);
         progress.stage("encode", columns as u64);
@@ -110,7 +110,7 @@ impl Layout {
     /// The matrix after changes in order, and the bytes that differ; `None` if no byte differs.
     ///
     /// # Errors
-    /// As [`check_changes`].
+    /// The errors of [`check_changes`].
     pub(crate) fn change(
         &self,
         matrix: &ByteMatrix,
@@ -140,7 +140,7 @@ impl Layout {
     /// Reads a range of records, first and count, packed.
     ///
     /// # Errors
-    /// As [`Records::read_packed`].
+    /// The errors of [`Records::read_packed`].
     pub(crate) fn read_packed(&self, matrix: &ByteMatrix, range: (u64, u64), out: &mut [u8]) -> Result<()> {
         read_columns(&self.unit_layout, self.units as u64, range, out, |column| matrix.column(column))
     }
@@ -156,15 +156,6 @@ impl Layout {
     }
 }
 
-/// A matrix from the bytes of its section.
-///
-/// # Errors
-/// [`Error::Length`].
-pub(crate) fn stored(what: &'static str, tiles: Blob, rows: usize, columns: usize) -> Result<ByteMatrix> {
-    Error::check_length(what, tiles.len(), matrix_bytes(rows, columns) as usize)?;
-    Ok(ByteMatrix::new(rows, columns, tiles))
-}
-
 /// Reads a matrix from its section.
 ///
 /// # Errors
@@ -175,7 +166,9 @@ pub(crate) fn load_matrix(
     rows: usize,
     columns: usize,
 ) -> Result<ByteMatrix> {
-    stored(section, source.get(section)?, rows, columns)
+    let tiles = source.get(section)?;
+    Error::check_length(section, tiles.len(), matrix_bytes(rows, columns) as usize)?;
+    Ok(ByteMatrix::new(rows, columns, tiles))
 }
 
 /// Products of all rows of a matrix with all masks, n words for each row.

@@ -20,7 +20,7 @@ pub(crate) const BLOCK_COLUMNS: usize = 64;
 /// Returns the matrix of columns that `column` gives, each of at least `rows` words.
 ///
 /// # Errors
-/// Those of `column`.
+/// The errors of `column`.
 pub(crate) fn encode_columns(
     (rows, columns): (usize, usize),
     progress: &dyn Progress,

@@ -36,7 +36,7 @@ pub(crate) fn unpack(
 /// [`unpack`] for words of at most 32 bits.
 ///
 /// # Errors
-/// As [`unpack`].
+/// The errors of [`unpack`].
 pub(crate) fn unpack_u32(
     reader: &mut Reader<'_>,
     what: &'static str,

@@ -74,7 +74,7 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// Prepares the wanted packs again and copies the others.
     ///
     /// # Errors
-    /// As [`Self::prepare`].
+    /// The errors of [`Self::prepare`].
     pub(crate) fn refresh(
         &self,
         packing: &P,

@@ -133,7 +133,7 @@ pub(crate) fn one_record(record_bits: u64, update: UpdateCost) -> Limits {
 /// Predicts the cost of an update, which is nothing without changes.
 ///
 /// # Errors
-/// As [`check_changes`].
+/// The errors of [`check_changes`].
 pub(crate) fn estimate(
     params: &impl Parameters,
     changes: &[Change],

@@ -31,7 +31,7 @@ const READ_RECORDS: u64 = 1 << 12;
 /// Copies all records of a source of this shape.
 ///
 /// # Errors
-/// As [`check_source`], and those of the source.
+/// The errors of [`check_source`], and those of the source.
 pub fn copy(
     scheme: &'static str,
     shape: Shape,
@@ -54,7 +54,7 @@ pub fn copy(
 /// The packed records after changes.
 ///
 /// # Errors
-/// As [`check_changes`].
+/// The errors of [`check_changes`].
 pub fn change(shape: Shape, packed: &[u8], changes: &[Change]) -> Result<Blob> {
     check_changes(&shape, changes)?;
     let mut buffer = RecordBuffer::from_packed(shape, packed.to_vec())?;
@@ -81,7 +81,7 @@ const BLOCK_COLUMNS: u64 = 64;
 /// a column: `units` units and any padding. Columns are in the order of their units.
 ///
 /// # Errors
-/// As [`papir_core::Records::read_packed`].
+/// The errors of [`papir_core::Records::read_packed`].
 pub(crate) fn read_columns(
     unit_layout: &Units,
     units: u64,
@@ -110,7 +110,7 @@ pub(crate) fn read_columns(
 /// or `None` for zeros.
 ///
 /// # Errors
-/// As [`papir_core::Records::read_packed`], and those of `record`.
+/// The errors of [`papir_core::Records::read_packed`], and those of `record`.
 pub(crate) fn read_each(
     shape: &Shape,
     (first, count): (u64, u64),

@@ -108,7 +108,7 @@ impl Units {
     /// Writes a record to a slot of a unit.
     ///
     /// # Errors
-    /// As [`Units::set`].
+    /// The errors of [`Units::set`].
     pub(crate) fn set_slot(&self, unit: &mut [u8], slot: u64, record: &[u8]) -> Result<()> {
         let shape = Shape::new(self.per_unit, self.stored_bits)?;
         let used = &mut unit[..shape.total_bytes() as usize];

@@ -135,7 +135,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// The matrices after these changes, in order; `None` if no byte changes.
     ///
     /// # Errors
-    /// As [`papir_core::scheme::check_changes`].
+    /// The errors of [`papir_core::scheme::check_changes`].
     fn change(
         &self,
         seed: Seed,
@@ -147,7 +147,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Writes the sections of the matrices.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     fn save(&self, stored: &Self::Stored, sink: &mut dyn SectionSink) -> Result<()>;
 
     /// Reads what [`Base::save`] wrote.

@@ -54,7 +54,7 @@ impl CompressedHint {
     /// H with some rows replaced.
     ///
     /// # Errors
-    /// As [`CompressedHint::new`].
+    /// The errors of [`CompressedHint::new`].
     pub(super) fn changed(
         &self,
         compression: &Compression,

@@ -57,7 +57,7 @@ impl<B: Base> ZipParams<B> {
     /// if given.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn choose_packed(shape: Shape, goal: Goal, key_bits: Option<usize>) -> Result<Self> {
         let (least, most) = B::heights(&shape)?.into_inner();
         let any = Self::new(shape, most, key_bits.unwrap_or(1))?;

@@ -68,7 +68,7 @@ pub fn build(
 pub type Preparation<'a> =
     dyn Fn(&dyn Records, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>> + 'a;
 
-/// As [`build()`], but prepares the database with `prepare` instead of the options' scheme and
+/// Like [`build()`], but prepares the database with `prepare` instead of the options' scheme and
 /// goal. The caller must check that its scheme is private.
 ///
 /// # Errors

@@ -51,7 +51,7 @@ impl Mirror {
     /// unchanged.
     ///
     /// # Errors
-    /// As [`super::pull()`].
+    /// The errors of [`super::pull()`].
     pub fn refresh(&self, progress: &dyn Progress) -> Result<PullReport> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken, so that after a failure the next call compares the whole copy again.

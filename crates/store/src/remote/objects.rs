@@ -63,7 +63,7 @@ impl<'a> Objects<'a> {
     /// Fetches the manifest.
     ///
     /// # Errors
-    /// As [`Objects::find_manifest`], and [`RemoteError::NotFound`].
+    /// The errors of [`Objects::find_manifest`], and [`RemoteError::NotFound`].
     pub(super) async fn manifest(&self) -> Result<Manifest> {
         let (key, object) = (&self.location.manifest, self.manifest_address());
         let failed = |object: &String| refused("fetching", object.clone());

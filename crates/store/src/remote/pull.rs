@@ -33,7 +33,7 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
     })
 }
 
-/// As [`pull`], but does nothing more if the manifest is still `known` and the file exists.
+/// Like [`pull`], but does nothing more if the manifest is still `known` and the file exists.
 pub(super) fn pull_newer(
     location: &Location,
     file: &Path,
@@ -50,7 +50,7 @@ pub(super) fn pull_newer(
     })
 }
 
-/// As [`pull`], for a manifest already fetched.
+/// Like [`pull`], for a manifest already fetched.
 async fn fetch(
     objects: &Objects<'_>,
     manifest: Manifest,

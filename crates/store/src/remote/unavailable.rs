@@ -66,7 +66,7 @@ pub fn pull(location: &Location, _: &Path, _: &dyn Progress) -> Result<PullRepor
     match location.0 {}
 }
 
-/// As [`pull`], for a file with a known manifest.
+/// Like [`pull`], for a file with a known manifest.
 pub(super) fn pull_newer(
     location: &Location,
     _: &Path,

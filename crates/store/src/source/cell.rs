@@ -25,7 +25,7 @@ impl Cell {
         Self::non_finite(number).unwrap_or_else(|| Self::Json(serde_json::Value::from(number).to_string()))
     }
 
-    /// As [`Cell::float`], with only the digits that single precision needs.
+    /// Like [`Cell::float`], with only the digits that single precision needs.
     pub(super) fn short_float(number: f32) -> Self {
         Self::non_finite(number.into())
             .or_else(|| serde_json::to_string(&number).ok().map(Self::Json))

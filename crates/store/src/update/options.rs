@@ -11,7 +11,7 @@ use crate::source::{ChangeColumns, Format};
 
 /// Free room of a keyword table that an update builds again, in per cent.
 pub const REBUILD_ROOM: u32 = 5;
-/// As [`REBUILD_ROOM`], for buckets with fewer than 48 keys, whose load varies more.
+/// Like [`REBUILD_ROOM`], for buckets with fewer than 48 keys, whose load varies more.
 pub const REBUILD_ROOM_OF_FEW: u32 = 10;
 /// Number of keys per bucket from which [`REBUILD_ROOM`] is enough.
 pub(super) const FEW_KEYS: u64 = 48;

@@ -15,7 +15,7 @@ impl<'a> Overlay<'a> {
     /// and each is as long as a record.
     ///
     /// # Errors
-    /// As [`Shape::new`].
+    /// The errors of [`Shape::new`].
     pub(super) fn new(below: &'a dyn Records, records: u64, changes: &'a [Change]) -> Result<Self> {
         Ok(Self { below, shape: Shape::new(records, below.shape().record_bits())?, changes })
     }

@@ -155,7 +155,7 @@ impl Registration {
     }
 }
 
-/// Whether malformed bytes of a message or section may cause this error.
+/// Returns true if malformed bytes of a message or section may cause this error.
 pub(super) fn is_parse_error(error: &Error) -> bool {
     matches!(
         error,

@@ -211,7 +211,7 @@ fn items(resolved: &Resolved, reading: Reading) -> BTreeSet<usize> {
     ends(&items.copied().collect())
 }
 
-/// Whether `path` as written leads to a module below `module`.
+/// Returns true if `path` as written leads to a module below `module`.
 fn comes_from_below(modules: &Modules, module: usize, path: &Path) -> bool {
     let Some((_, above)) = path.split_last() else { return false };
     let written = resolve(modules, module, above).targets;

@@ -31,7 +31,7 @@ pub(crate) type Path = Vec<String>;
 pub(crate) struct Import {
     pub(crate) name: String,
     pub(crate) path: Path,
-    /// Whether the declaration has a visibility, and so re-exports the name.
+    /// True if the declaration has a visibility, and so re-exports the name.
     pub(crate) reexport: bool,
 }
 
@@ -78,7 +78,7 @@ impl Modules {
         reader.modules
     }
 
-    /// Whether `module` is `ancestor` or inside it.
+    /// Returns true if `module` is `ancestor` or inside it.
     pub(crate) fn is_within(&self, module: usize, ancestor: usize) -> bool {
         module == ancestor || self.all[module].parent.is_some_and(|parent| self.is_within(parent, ancestor))
     }
@@ -292,7 +292,7 @@ fn parts(item: &Item) -> (&[Attribute], Option<&syn::Ident>) {
     }
 }
 
-/// Whether an attribute makes its item part of tests only.
+/// Returns true if an attribute makes its item part of tests only.
 fn is_test(attribute: &Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
@@ -305,7 +305,7 @@ fn is_test(attribute: &Attribute) -> bool {
     }
 }
 
-/// Whether a `cfg` condition holds in test builds only.
+/// Returns true if a `cfg` condition holds in test builds only.
 fn needs_test(condition: &Meta) -> bool {
     let Meta::List(list) = condition else { return condition.path().is_ident("test") };
     let parsed = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);

@@ -35,7 +35,7 @@ fn scan(stream: TokenStream, prefix: &[String], found: &mut Vec<Path>) {
     }
 }
 
-/// Whether `trees` ends in `::`.
+/// Returns true if `trees` ends in `::`.
 fn separates(trees: &[TokenTree]) -> bool {
     let colon = |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ':');
     trees.len() >= 2 && trees[trees.len() - 2..].iter().all(colon)

@@ -14,13 +14,13 @@ pub trait Store {
     /// Finds the table of this key.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     fn find(&self, key: &Key) -> Result<Option<Blob>>;
 
     /// Stores a table.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Errors of writing.
     fn keep(&mut self, key: &Key, table: AlignedBytes) -> Result<Blob>;
 }
 

@@ -184,7 +184,8 @@ pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], goal: Goal) -> Resul
 /// Numbers of units of a column that are worth comparing.
 ///
 /// # Errors
-/// As [`units_of`]; [`papir_core::Error::OutOfBounds`] if there would be too many columns.
+/// The errors of [`units_of`], and [`papir_core::Error::OutOfBounds`] if there would be too many
+/// columns.
 pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
     let all = units_of(shape)?.units();
     let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));

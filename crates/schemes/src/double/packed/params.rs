@@ -62,7 +62,7 @@ impl<V: Variant> Params<V> {
     /// The best parameters with at most `columns` columns, as many as whole units allow.
     ///
     /// # Errors
-    /// As [`Params::new`].
+    /// The errors of [`Params::new`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         Self::with_units(shape, units_of(&shape)?.units().div_ceil(columns.max(1)))
     }
@@ -70,7 +70,7 @@ impl<V: Variant> Params<V> {
     /// The best parameters with `units` units in each column.
     ///
     /// # Errors
-    /// As [`Params::new`].
+    /// The errors of [`Params::new`].
     pub fn with_units(shape: Shape, units: u64) -> Result<Self> {
         Self::new(literal::best::<V>(shape, &[units], Goal::Balanced)?)
     }
@@ -78,7 +78,7 @@ impl<V: Variant> Params<V> {
     /// The smallest messages for a layout, digits and a capacity.
     ///
     /// # Errors
-    /// As [`Params::new`].
+    /// The errors of [`Params::new`].
     pub fn with_digits(shape: Shape, units: u64, digits: DigitShape, capacity: usize) -> Result<Self> {
         check_digits::<V>(digits, capacity)?;
         let literal = fewest_bits::<V>(shape, units, digits, capacity)?;

@@ -29,7 +29,7 @@ fn a_search_tries_few_variances() {
 /// Bits, and the variance that goes with them.
 type Cost = (u64, f64);
 
-/// Those of which no other has neither more bits nor more variance.
+/// The Pareto front: costs than which no other has both fewer bits and less variance.
 fn front(mut all: Vec<Cost>) -> Vec<Cost> {
     all.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut least = f64::INFINITY;

@@ -27,7 +27,7 @@ use crate::shared::parameters::{sealed, sealed_public};
 
 /// Name in errors.
 pub(super) const NAME: &str = "inspire-stacked";
-/// What [`Parameters::decode`] reads, in errors.
+/// Name of the encoded parameters in errors.
 const WHAT: &str = "parameters of stacked InsPIRe";
 /// Most parts: the rows of each are whole row groups.
 pub const MAX_PARTS: usize = 32;

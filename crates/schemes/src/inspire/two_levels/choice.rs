@@ -44,7 +44,7 @@ impl Params {
     /// The smallest messages with units of γ₀ words and at most `columns` columns.
     ///
     /// # Errors
-    /// As [`Params::new`].
+    /// The errors of [`Params::new`].
     pub fn with_columns(shape: Shape, unit_words: usize, columns: u64) -> Result<Self> {
         let units = Units::new(shape, 2 * unit_words)?.units();
         Self::with_blocks(shape, unit_words, units.div_ceil(columns.max(1)) as usize)
@@ -53,7 +53,7 @@ impl Params {
     /// The smallest messages with t units of γ₀ words in a column.
     ///
     /// # Errors
-    /// As [`Params::new`].
+    /// The errors of [`Params::new`].
     pub fn with_blocks(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
         let layout = Layout::new(shape, unit_words, blocks)?;
         // The search sets the gadget, digits and bits.

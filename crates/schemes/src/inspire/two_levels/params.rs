@@ -221,8 +221,8 @@ impl Params {
         score(goal, (query + answer + hint) as f64, seconds)
     }
 
-    /// Whether the first level's material is at most the database, four times that for the least
-    /// communication. A single unit in a column is always allowed.
+    /// Returns true if the first level's material is at most the database, four times that for the
+    /// least communication. A single unit in a column is always allowed.
     pub(super) fn affordable(&self, goal: Goal) -> bool {
         let times = if goal == Goal::MinCommunication { 4 } else { 1 };
         self.layout.blocks == 1 || self.pack_bytes(0) <= times * self.layout.matrix_bytes()

@@ -177,7 +177,8 @@ impl Server {
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
-    /// Those of the source, and [`papir_core::Error::Parameters`] for a source of another shape.
+    /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
+    /// shape.
     pub fn prepare(
         params: Params,
         seed: Seed,

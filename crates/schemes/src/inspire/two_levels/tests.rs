@@ -73,7 +73,7 @@ impl Case {
         let (bits, unit) = (params.literal().first_bits(), params.literal().gammas[0]);
         let body = bits.body(ring, &self.firsts()[0].to_words(ring)[..unit]);
         let phases = bits.phases(ring, self.secret.key(), &self.first_mask(), &body);
-        // Of an all-zero database the words are the whitening stream.
+        // The words of an all-zero database are the whitening stream.
         let columns = params.layout().columns;
         let error = |(row, &phase): (usize, &u64)| {
             let message = i64::from(self.server.parts.tiles[place(columns, row, 0)]) << (bits.a - 16);

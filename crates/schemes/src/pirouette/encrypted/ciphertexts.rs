@@ -161,7 +161,7 @@ impl Ciphertexts {
     /// Reads records, as [`papir_core::scheme::Server::read_packed`].
     ///
     /// # Errors
-    /// As [`papir_core::scheme::Server::read_packed`].
+    /// The errors of [`papir_core::scheme::Server::read_packed`].
     pub(crate) fn read_packed(
         &self,
         (ring, key): (&Ring, &SecretKey),

@@ -11,7 +11,7 @@
 //! | Query, Extract | [`crate::pirouette::client`] |
 //! | Answer | [`server`], on `crate::pirouette::phase0` and [`crate::pirouette::retrieval`] |
 //!
-//! What differs from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds,
+//! Differences from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds,
 //! and lifted when they are read, so that a database takes twice its plain size (the paper: 28
 //! times). All bits of the index become gates; there are no digits, and fewer keys.
 //!

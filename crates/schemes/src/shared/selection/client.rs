@@ -113,7 +113,7 @@ impl<F: Family> SelectionClient<F> {
     /// A client under a public seed.
     ///
     /// # Errors
-    /// As [`SelectionParams::packing`].
+    /// The errors of [`SelectionParams::packing`].
     pub fn new(params: &SelectionParams<F>, seed: Seed) -> Result<Self> {
         Ok(Self { seed, packing: params.packing(&seed)? })
     }

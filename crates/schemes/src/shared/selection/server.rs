@@ -75,7 +75,7 @@ impl<F: Family> PackedMatrix<F> {
     /// copies the others. Gives the same bytes as [`PackedMatrix::prepare`].
     ///
     /// # Errors
-    /// As [`PackedMatrix::prepare`].
+    /// The errors of [`PackedMatrix::prepare`].
     pub fn replace(&self, seed: &Seed, tiles: AlignedBytes, progress: &dyn Progress) -> Result<Self> {
         let tiles = checked_tiles(&self.params, tiles)?;
         let touched = touched_packs(&self.params.counts, &self.tiles, &tiles);
@@ -115,7 +115,7 @@ impl<F: Family> PackedMatrix<F> {
     /// the single rows, as for [`Self::select`], in the stage named `select`.
     ///
     /// # Errors
-    /// As [`Self::read_key`].
+    /// The errors of [`Self::read_key`].
     pub fn answers(
         &self,
         queries: &[&SelectionQuery],
@@ -183,7 +183,7 @@ impl<F: Family> PackedMatrix<F> {
     /// Packs the selected rows, in one pass over the packs' words.
     ///
     /// # Errors
-    /// As [`PackedMatrix::read_key`].
+    /// The errors of [`PackedMatrix::read_key`].
     pub fn pack(&self, selected: Vec<Selected>, keys: &[&Key<F>]) -> Result<Vec<Selected>> {
         if selected.is_empty() {
             return Ok(selected);

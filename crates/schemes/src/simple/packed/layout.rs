@@ -64,7 +64,7 @@ impl Layout {
     /// Encodes all records.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub(super) fn encode(
         &self,
         seed: &Seed,

@@ -68,7 +68,7 @@ impl Params {
     /// [`Params::with_packs`] for at most `columns` columns, as many as whole packs allow.
     ///
     /// # Errors
-    /// As [`Params::with_packs`].
+    /// The errors of [`Params::with_packs`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let least = least_packs(&shape, DEGREE);
         let ideal = (shape.total_bytes() / columns.max(1)).div_ceil(2 * DEGREE as u64).max(least);

@@ -14,7 +14,7 @@ fn value(options: &papir_store::BuildOptions, key: impl AsRef<[u8]>) -> Option<V
     common::by_key(&papir_store::Snapshot::open(&options.out).unwrap(), key)
 }
 
-/// As [`value`], as text.
+/// Like [`value`], as text.
 fn text(options: &papir_store::BuildOptions, key: &str) -> String {
     String::from_utf8(value(options, key).unwrap()).unwrap()
 }
