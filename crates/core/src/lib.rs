@@ -46,5 +46,8 @@ pub use records::{
 };
 pub use scheme::{Choice, Goal};
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
-pub use sizes::{Candidate, Description, Limits, NotPrivate, Privacy, Security, Sizes, UpdateCost};
+pub use sizes::{
+    Candidate, Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security,
+    Sizes, UpdateCost,
+};
 pub use version::Version;

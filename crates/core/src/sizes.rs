@@ -1,7 +1,12 @@
 //! Static description of a scheme's parameters: sizes, security, limits.
 
-use crate::Shape;
 use crate::cost::Work;
+use crate::{Error, Result, Shape};
+
+/// Longest query, answer, ticket or set of client keys: 1 GiB.
+pub const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+/// Longest public part: 4 GiB.
+pub const MAX_PUBLIC_BYTES: u64 = 4 << 30;
 
 /// Exact sizes in bytes of a scheme's messages and stored data, including envelopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +29,29 @@ pub struct Sizes {
     pub database: u64,
     /// Other data that the server precomputes from the database and the reference string.
     pub material: u64,
+}
+
+impl Sizes {
+    /// Checks the lengths of all messages. They follow from the parameters, and a client has these
+    /// from the server: it checks them before it allocates anything for a message.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] above [`MAX_PUBLIC_BYTES`] or [`MAX_MESSAGE_BYTES`].
+    pub fn check(&self) -> Result<()> {
+        let messages = [
+            ("the length of a public part", self.public, MAX_PUBLIC_BYTES),
+            ("the length of client keys", self.keys, MAX_MESSAGE_BYTES),
+            ("the length of a ticket", self.ticket, MAX_MESSAGE_BYTES),
+            ("the length of a query", self.query, MAX_MESSAGE_BYTES),
+            ("the length of an answer", self.answer, MAX_MESSAGE_BYTES),
+        ];
+        match messages.into_iter().find(|(_, found, most)| found > most) {
+            Some((what, found, most)) => {
+                Err(Error::out_of_bounds(what, found, format!("at most {most} bytes")))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// An estimate of concrete security, with its source.

@@ -70,9 +70,12 @@ impl Modulus {
     }
 
     /// a + b mod q for a, b below q.
+    ///
+    /// Like the other sums here, this one fits its word. Wrapping operations say so to the compiler,
+    /// which otherwise checks each of them in test builds and then cannot vectorise the loops.
     #[inline(always)]
     pub const fn add(self, a: u32, b: u32) -> u32 {
-        self.subtract_once(a + b)
+        self.subtract_once(a.wrapping_add(b))
     }
 
     /// a − b mod q for a, b below q.
@@ -95,7 +98,7 @@ impl Modulus {
         let high = (product >> (self.bits - 1)) as u32;
         let quotient = (high as u64 * self.ratio as u64) >> (self.bits + 1);
         let rest = (product as u32).wrapping_sub((quotient as u32).wrapping_mul(self.q));
-        self.subtract_once(least(rest, rest.wrapping_sub(2 * self.q)))
+        self.subtract_once(least(rest, rest.wrapping_sub(self.q << 1)))
     }
 
     /// x mod q for any x, in [0, 2q).
@@ -111,8 +114,8 @@ impl Modulus {
     #[inline(always)]
     pub const fn reduce(self, x: u64) -> u32 {
         let high = self.word.mul_lazy((x >> 32) as u32, self.q);
-        let sum = high + self.reduce_word_lazy(x as u32);
-        self.subtract_once(least(sum, sum.wrapping_sub(2 * self.q)))
+        let sum = high.wrapping_add(self.reduce_word_lazy(x as u32));
+        self.subtract_once(least(sum, sum.wrapping_sub(self.q << 1)))
     }
 }
 

@@ -21,6 +21,15 @@ pub struct ResponseBits {
     pub b: u32,
 }
 
+/// The messages of an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plaintext {
+    /// p, below 2³².
+    pub modulus: u64,
+    /// Share of half the distance between messages that an error may fill: 1 accepts every phase.
+    pub fill: f64,
+}
+
 impl ResponseBits {
     /// Returns whether decryption is exact for this ring and a secret of standard deviation
     /// `sigma`: the product of mask and secret over the integers must stay below q/2.
@@ -78,23 +87,29 @@ impl ResponseBits {
     }
 
     /// Decrypts a mask of d words and body coefficients to round((b·2^(a − b) + a·s)·p / 2^a)
-    /// modulo the plaintext modulus p < 2³².
+    /// modulo p. Returns the words, and true if every error is within the plaintext's share. The
+    /// time does not depend on either.
     pub fn decrypt(
         self,
         ring: &Ring,
         secret: &SecretKey,
-        plaintext: u64,
+        plaintext: Plaintext,
         mask: &[u64],
         body: &[u64],
-    ) -> Zeroizing<Vec<u32>> {
+    ) -> (Zeroizing<Vec<u32>>, bool) {
+        let half = 1 << (self.a - 1);
+        let (most, mut within) = ((plaintext.fill * half as f64) as u64, true);
         let word = |&phase: &u64| {
             // Phase and p are below 2³², so the sum stays below 2⁶⁴.
-            let rounded = (phase * plaintext + (1 << (self.a - 1))) >> self.a;
+            let shifted = phase * plaintext.modulus + half;
+            within &= (shifted & (2 * half - 1)).abs_diff(half) <= most;
             // The rounded value is at most p, which stands for zero; a comparison avoids a
             // division.
-            rounded as u32 * u32::from(rounded < plaintext)
+            let rounded = shifted >> self.a;
+            rounded as u32 * u32::from(rounded < plaintext.modulus)
         };
-        Zeroizing::new(self.phases(ring, secret, mask, body).iter().map(word).collect())
+        let words = self.phases(ring, secret, mask, body).iter().map(word).collect();
+        (Zeroizing::new(words), within)
     }
 }
 

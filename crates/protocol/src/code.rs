@@ -54,5 +54,7 @@ pub const WRONG_OFFSET: &str = "wrong_offset";
 pub const TICKET_COUNT: &str = "ticket_count";
 /// 410: another query used the ticket, or its number is too old.
 pub const TICKET_USED: &str = "ticket_used";
+/// 409: the ticket's number is too far ahead of the last used one.
+pub const TICKET_TOO_FAR: &str = "ticket_too_far";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";

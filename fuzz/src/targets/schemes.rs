@@ -7,7 +7,7 @@ use chacha20::ChaCha20Rng;
 use papir_core::envelope::{Header, Kind};
 use papir_core::erased::{ErasedClient, ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Blob, Error, Goal, NoProgress, NotPrivate, RecordBuffer, Result, Shape};
+use papir_core::{Blob, Error, Goal, NoProgress, NotPrivate, OwnerKey, RecordBuffer, Result, Shape, Version};
 use papir_schemes::registry;
 use rand_core::{Rng, SeedableRng};
 
@@ -92,27 +92,44 @@ pub(super) fn public() -> Target {
         let payload = repair::payload(&database.server.public());
         if payload.len() <= PUBLIC_BYTES { vec![payload] } else { Vec::new() }
     };
-    for_all_schemes(seed, client_of)
-}
-
-/// Public parts truncated after the parameters, so that all refusals are quick.
-pub(super) fn parameters() -> Target {
-    let seed = |database: &Prepared| {
-        let payload = repair::payload(&database.server.public());
-        let mut length = [0; 8];
-        length.copy_from_slice(&payload[..8]);
-        vec![payload[8..8 + u64::from_le_bytes(length) as usize].to_vec()]
-    };
-    for_all_schemes(seed, |database, parameters| {
-        let payload = [&(parameters.len() as u64).to_le_bytes()[..], parameters, &[0; 40]].concat();
-        client_of(database, &payload)
+    for_all_schemes(seed, |database, payload| {
+        client_of(&*database.scheme, database.header(Kind::Public), payload)
     })
 }
 
-fn client_of(database: &Prepared, payload: &[u8]) -> String {
-    let client = database.scheme.client(&repair::seal(database.header(Kind::Public), payload));
+/// Parameters of every scheme, also of those with client keys. The public part ends after them, so
+/// that all refusals are quick.
+pub(super) fn parameters() -> Target {
+    let schemes: Vec<Box<dyn ErasedScheme>> = registry::all().into_iter().map(with_keys).collect();
+    let seed = |(number, scheme): (usize, &Box<dyn ErasedScheme>)| {
+        let candidate = scheme.candidate(shape(), Choice::Goal(Goal::Balanced)).unwrap();
+        [&[number as u8][..], &candidate.parameters].concat()
+    };
+    let seeds = schemes.iter().enumerate().map(seed).collect();
+    Target::new(seeds, move |input| {
+        let (number, parameters) = input.split_first().unwrap_or((&0, &[]));
+        let scheme = &*schemes[usize::from(*number) % schemes.len()];
+        let payload = [&(parameters.len() as u64).to_le_bytes()[..], parameters, &[0; 40]].concat();
+        let header = Header { kind: Kind::Public, scheme: scheme.id(), version: Version([7; 8]) };
+        format!("{} {}", scheme.name(), client_of(scheme, header, &payload))
+    })
+}
+
+/// The scheme with every permission and key that it may need.
+fn with_keys(scheme: &'static dyn ErasedScheme) -> Box<dyn ErasedScheme> {
+    let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
+    if scheme.name() == registry::ENCRYPTED {
+        scheme.with_owner_key(Some(&OwnerKey::generate(&mut rng())))
+    } else {
+        scheme
+    }
+}
+
+/// Makes a client. The lengths of its messages are bounded, whatever the server sent.
+fn client_of(scheme: &dyn ErasedScheme, header: Header, payload: &[u8]) -> String {
+    let client = scheme.client(&repair::seal(header, payload));
     if let Ok(client) = &client {
-        client.describe();
+        client.describe().sizes.check().unwrap();
     }
     outcome(&client)
 }

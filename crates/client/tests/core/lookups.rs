@@ -7,7 +7,7 @@ use papir_core::{Error as CoreError, Goal, NoProgress};
 use papir_lookup::Wanted;
 use papir_schemes::registry;
 
-use crate::peer::{Event, FixedPlatform, MAX_BATCH, Peer, Reply, queries, record, records, rng, short};
+use crate::peer::{Call, Event, FixedPlatform, MAX_BATCH, Peer, Reply, queries, record, records, rng, short};
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name("simple").unwrap();
@@ -33,13 +33,14 @@ fn a_lookup_fetches_the_public_part_once() {
         assert_eq!(get(&mut peer, &mut session, index).unwrap(), record(1, index));
         let events = peer.take();
         assert_eq!(short(&events), ["POST /query"]);
-        let Event::Sent { method, headers, body, .. } = &events[0] else { panic!() };
+        let [Call { method, headers, body, .. }] = &queries(&events)[..] else { panic!() };
         let version = session.info().version.clone();
         let expected = [
-            ("papir-version", version),
-            ("authorization", "Bearer secret".to_owned()),
-            ("content-type", "application/octet-stream".to_owned()),
+            ("papir-version", version.as_str()),
+            ("authorization", "Bearer secret"),
+            ("content-type", "application/octet-stream"),
         ];
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!((*method, headers.as_slice()), (Method::Post, &expected[..]));
         assert_eq!(body.len() as u64, session.info().sizes.query);
     }
@@ -51,7 +52,7 @@ fn a_lookup_fetches_the_public_part_once() {
 fn a_new_version_is_fetched_and_queried_with_fresh_queries() {
     let (mut peer, mut session) = open(1);
     peer.take();
-    peer.script.push_back(Reply { next: Some(simple(2)), ..Reply::refusal(409, "wrong_version") });
+    peer.script.push_back(Reply { next: Some(simple(2).into()), ..Reply::refusal(409, "wrong_version") });
     assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(2, 7));
     let events = peer.take();
     assert_eq!(short(&events), ["POST /query", "GET ", "GET /public", "POST /query"]);
@@ -64,7 +65,8 @@ fn the_fourth_change_of_version_in_one_request_is_an_error() {
     let (mut peer, mut session) = open(1);
     peer.take();
     for seed in 2..6 {
-        peer.script.push_back(Reply { next: Some(simple(seed)), ..Reply::refusal(409, "wrong_version") });
+        peer.script
+            .push_back(Reply { next: Some(simple(seed).into()), ..Reply::refusal(409, "wrong_version") });
     }
     let error = get(&mut peer, &mut session, 7).unwrap_err();
     assert!(matches!(&error, Error::Http { status: 409, code, .. } if code == "wrong_version"), "{error}");
@@ -178,7 +180,7 @@ fn schemes_that_are_not_private_need_permission() {
     assert!(Peer::new(plain()).open(allowed).is_ok());
     // A server cannot switch to such a scheme either.
     let (mut peer, mut session) = open(1);
-    peer.script.push_back(Reply { next: Some(plain()), ..Reply::refusal(409, "wrong_version") });
+    peer.script.push_back(Reply { next: Some(plain().into()), ..Reply::refusal(409, "wrong_version") });
     let refused = get(&mut peer, &mut session, 7).unwrap_err();
     assert!(matches!(refused, Error::Core(CoreError::NotPrivate { .. })), "{refused}");
     assert_eq!(queries(&peer.take()).len(), 1);
@@ -218,11 +220,11 @@ fn bodies_of_another_version_are_not_read() {
     let public: Request = loop {
         step = match step {
             Step::Send(request, _) if request.path.ends_with("/public") => break request,
-            Step::Send(request, then) => then.resume(peer.respond(request)),
+            Step::Send(request, then) => then.resume(peer.respond(&request)),
             _ => panic!("only requests are expected"),
         };
     };
-    let version = peer.versions[0].version().to_string();
+    let version = peer.versions[0].server.version().to_string();
     assert!(public.body_limit(200, Some(&version)).is_some());
     assert_eq!(public.body_limit(200, Some("0123456789abcdef")), None);
     assert_eq!(public.body_limit(200, None), None);

@@ -4,3 +4,4 @@
 mod lookups;
 mod peer;
 mod registered;
+mod traces;

@@ -1,7 +1,7 @@
 //! A scripted service, storage and platform, without any I/O.
 #![allow(unreachable_pub)]
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use papir_client::core::{
 use papir_client::{ClientStatus, DatabaseInfo, Result, SizesInfo};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{NoProgress, RecordBuffer};
-use papir_lookup::Bundle;
-use papir_protocol::{DatabaseList, ErrorBody, ErrorDetail};
+use papir_lookup::{Bundle, KeywordLayout};
+use papir_protocol::{DatabaseList, ErrorBody, ErrorDetail, code, header, limit};
 use rand_core::{CryptoRng, SeedableRng};
 
 pub const RECORDS: u64 = 50;
@@ -41,6 +41,12 @@ pub struct FixedPlatform {
     generators: AtomicU64,
 }
 
+impl FixedPlatform {
+    pub fn advance(&self, duration: Duration) {
+        *self.now.lock().unwrap() += duration;
+    }
+}
+
 impl Platform for FixedPlatform {
     fn now(&self) -> Duration {
         *self.now.lock().unwrap()
@@ -54,15 +60,108 @@ impl Platform for FixedPlatform {
 /// One step of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    Sent { method: Method, path: String, headers: Vec<(&'static str, String)>, body: Vec<u8> },
+    Sent(Call),
     Waited(u64),
     Stored(&'static str),
+}
+
+/// A request as the service receives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub method: Method,
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Call {
+    fn of(request: &Request) -> Self {
+        let headers = request.headers.iter().map(|one| (one.name.to_owned(), one.value.to_string()));
+        Self {
+            method: request.method,
+            path: request.path.clone(),
+            headers: headers.collect(),
+            body: request.body.as_deref().cloned().unwrap_or_default(),
+        }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The path below that of the databases.
+    pub fn route(&self) -> &str {
+        self.path.strip_prefix("/v1/databases").unwrap()
+    }
+}
+
+/// One version of a database, as a service offers it.
+#[derive(Clone)]
+pub struct Offer {
+    pub server: Arc<dyn ErasedServer>,
+    pub keyword: Option<KeywordLayout>,
+    pub bundle: Arc<Vec<u8>>,
+    /// Clones share what was computed for clients.
+    memo: Arc<Mutex<Memo>>,
+}
+
+/// What the service has computed for clients: tests register the same clients many times.
+#[derive(Default)]
+struct Memo {
+    /// Accepted keys by their bytes.
+    keys: HashMap<Vec<u8>, Arc<ErasedKeys>>,
+    /// Tickets by the client's keys and their number.
+    tickets: HashMap<(Vec<u8>, u64), Vec<u8>>,
+}
+
+impl Offer {
+    pub fn new(server: Box<dyn ErasedServer>, keyword: Option<KeywordLayout>) -> Self {
+        let scheme_public = server.public();
+        let bundle = Bundle { scheme_public, keyword: keyword.clone(), commitment_top: None }.encode();
+        Self { server: server.into(), keyword, bundle: Arc::new(bundle), memo: Arc::default() }
+    }
+
+    fn accept_keys(&self, sealed: &[u8]) -> Result<Arc<ErasedKeys>, Failure> {
+        let memo = &mut self.memo.lock().unwrap().keys;
+        if let Some(keys) = memo.get(sealed) {
+            return Ok(Arc::clone(keys));
+        }
+        let keys = Arc::new(self.server.accept_keys(sealed)?);
+        memo.insert(sealed.to_vec(), Arc::clone(&keys));
+        Ok(keys)
+    }
+
+    fn ticket(&self, client: &Registered, number: u64) -> Result<Vec<u8>, Failure> {
+        let memo = &mut self.memo.lock().unwrap().tickets;
+        let key = (client.received.clone(), number);
+        if let Some(ticket) = memo.get(&key) {
+            return Ok(ticket.clone());
+        }
+        let ticket = self.server.ticket(client.keys.as_ref().unwrap(), number, &NoProgress)?;
+        memo.insert(key, ticket.clone());
+        Ok(ticket)
+    }
+}
+
+impl From<Box<dyn ErasedServer>> for Offer {
+    fn from(server: Box<dyn ErasedServer>) -> Self {
+        Self::new(server, None)
+    }
+}
+
+/// A client at the service.
+#[derive(Clone)]
+pub struct Registered {
+    /// `None` while the keys are being uploaded.
+    keys: Option<Arc<ErasedKeys>>,
+    received: Vec<u8>,
+    length: u64,
 }
 
 /// A service with one database, `table`.
 pub struct Peer {
     /// The versions of the database; the last one is the newest.
-    pub versions: Vec<Box<dyn ErasedServer>>,
+    pub versions: Vec<Offer>,
     /// Replies to the next query requests, in place of answers.
     pub script: VecDeque<Reply>,
     /// Applied to the answers of each query request.
@@ -70,7 +169,9 @@ pub struct Peer {
     pub events: Arc<Mutex<Vec<Event>>>,
     pub saved: Option<SavedRegistration>,
     pub platform: Arc<FixedPlatform>,
-    keys: Vec<ErasedKeys>,
+    pub clients: Vec<Registered>,
+    /// Keys that the client keeps while it uploads them.
+    kept: Option<Vec<u8>>,
 }
 
 /// A scripted refusal.
@@ -79,7 +180,7 @@ pub struct Reply {
     pub code: &'static str,
     pub retry_after: Option<&'static str>,
     /// A version that replaces the database before the refusal.
-    pub next: Option<Box<dyn ErasedServer>>,
+    pub next: Option<Offer>,
 }
 
 impl Reply {
@@ -89,34 +190,53 @@ impl Reply {
 }
 
 impl Peer {
-    pub fn new(first: Box<dyn ErasedServer>) -> Self {
+    pub fn new(first: impl Into<Offer>) -> Self {
         Self {
-            versions: vec![first],
+            versions: vec![first.into()],
             script: VecDeque::new(),
             damage: |_| {},
             events: Arc::default(),
             saved: None,
             platform: Arc::default(),
-            keys: Vec::new(),
+            clients: Vec::new(),
+            kept: None,
         }
     }
 
     /// Opens a session with the database.
     pub fn open(&mut self, settings: Settings) -> Result<Session> {
-        let token = Some(Token::new("secret").unwrap());
-        let service = Service::new("https://papir.example", token, false, self.platform.clone())?;
+        let service = self.service()?;
         self.run(Session::open(service, settings))
+    }
+
+    /// The service, as clients address it.
+    pub fn service(&self) -> Result<Service> {
+        let token = Some(Token::new("secret").unwrap());
+        Service::new("https://papir.example", token, false, self.platform.clone())
     }
 
     /// Runs a task to its end.
     pub fn run<T>(&mut self, task: Task<'_, T>) -> T {
+        self.run_through(task, &mut |peer, call| peer.receive(call))
+    }
+
+    /// Runs a task to its end. `deliver` receives its requests in the service's place.
+    pub fn run_through<T>(
+        &mut self,
+        task: Task<'_, T>,
+        deliver: &mut dyn FnMut(&mut Self, &Call) -> Result<Response, Failure>,
+    ) -> T {
         let mut step = task.start();
         loop {
             step = match step {
-                Step::Send(request, then) => then.resume(self.respond(request)),
+                Step::Send(request, then) => {
+                    let call = Call::of(&request);
+                    self.log(Event::Sent(call.clone()));
+                    then.resume(deliver(self, &call).map(|response| read(&request, response)))
+                }
                 Step::Wait(duration, then) => {
                     self.log(Event::Waited(duration.as_secs()));
-                    *self.platform.now.lock().unwrap() += duration;
+                    self.platform.advance(duration);
                     then.resume()
                 }
                 Step::Store(request, then) => then.resume(Ok(self.store(request))),
@@ -134,52 +254,56 @@ impl Peer {
         self.events.lock().unwrap().push(event);
     }
 
-    fn newest(&self) -> &dyn ErasedServer {
-        &**self.versions.last().unwrap()
+    pub fn newest(&self) -> &Offer {
+        self.versions.last().unwrap()
     }
 
-    pub fn respond(&mut self, request: Request) -> Result<Response, Failure> {
-        let headers = request.headers.iter().map(|header| (header.name, header.value.to_string())).collect();
-        let body = request.body.as_deref().cloned().unwrap_or_default();
-        let path = request.path.clone();
-        self.log(Event::Sent { method: request.method, path: path.clone(), headers, body: body.clone() });
-        let mut response = match (request.method, path.strip_prefix("/v1/databases").unwrap()) {
-            (Method::Get, "") => json(200, &DatabaseList { databases: vec![self.info().summary()] }),
-            (Method::Get, "/table") => json(200, &self.info()),
-            (Method::Get, "/table/public") => self.public(),
-            (Method::Post, "/table/query") => match self.script.pop_front() {
+    /// The version that a request is for.
+    pub fn version_of(&self, call: &Call) -> Option<&Offer> {
+        let version = call.header(header::VERSION)?;
+        self.versions.iter().find(|offer| offer.server.version().to_string() == version)
+    }
+
+    pub fn respond(&mut self, request: &Request) -> Result<Response, Failure> {
+        let call = Call::of(request);
+        self.log(Event::Sent(call.clone()));
+        Ok(read(request, self.receive(&call)?))
+    }
+
+    /// The service's response, with its whole body.
+    pub fn receive(&mut self, call: &Call) -> Result<Response, Failure> {
+        let segments: Vec<&str> = call.route().split('/').skip(1).collect();
+        Ok(match (call.method, segments.as_slice()) {
+            (Method::Get, []) => json(200, &DatabaseList { databases: vec![self.info().summary()] }),
+            (Method::Get, ["table"]) => json(200, &self.info()),
+            (Method::Get, ["table", "public"]) => self.public(),
+            (Method::Post, ["table", "query"]) => match self.script.pop_front() {
                 Some(reply) => self.refuse(reply),
-                None => self.answer(&request, &body),
+                None => self.answer(call)?,
             },
-            (Method::Post, "/table/clients") => {
-                self.keys.push(self.newest().accept_keys(&body)?);
-                json(201, &self.status(body.len() as u64))
-            }
+            (Method::Post, ["table", "clients"]) => self.register(call)?,
+            (Method::Get, ["table", "clients", id]) => self.status(id),
+            (Method::Patch, ["table", "clients", id, "keys"]) => self.upload(id, &call.body)?,
             other => panic!("{other:?}"),
-        };
-        let version = response.header("papir-version").map(str::to_owned);
-        match request.body_limit(response.status, version.as_deref()) {
-            Some(limit) => response.body.as_mut().unwrap().truncate(limit as usize),
-            None => response.body = Ok(Vec::new()),
-        }
-        Ok(response)
+        })
     }
 
     fn info(&self) -> DatabaseInfo {
-        let (description, version) = (self.newest().describe(), self.newest().version());
-        let sizes = description.sizes;
+        let Offer { server, keyword, bundle, .. } = self.newest();
+        let (description, version) = (server.describe(), server.version());
+        let (sizes, shape) = (description.sizes, description.shape);
         DatabaseInfo {
             name: "table".into(),
             scheme: description.scheme.into(),
             version: version.to_string(),
-            records: RECORDS,
-            record_bits: 64,
-            keyed: false,
-            lookups_per_key: None,
+            records: shape.records(),
+            record_bits: shape.record_bits(),
+            keyed: keyword.is_some(),
+            lookups_per_key: keyword.as_ref().map(KeywordLayout::lookups),
             max_batch: MAX_BATCH,
             private: true,
             sizes: SizesInfo {
-                bundle: self.bundle().len() as u64,
+                bundle: bundle.len() as u64,
                 public: sizes.public,
                 hint: sizes.hint,
                 keys: sizes.keys,
@@ -195,56 +319,105 @@ impl Peer {
         }
     }
 
-    fn bundle(&self) -> Vec<u8> {
-        Bundle { scheme_public: self.newest().public(), keyword: None, commitment_top: None }.encode()
-    }
-
     fn public(&self) -> Response {
-        let headers = vec![("papir-version".to_owned(), self.newest().version().to_string())];
-        Response { status: 200, headers, body: Ok(self.bundle()) }
+        let Offer { server, bundle, .. } = self.newest();
+        let headers = vec![("papir-version".to_owned(), server.version().to_string())];
+        Response { status: 200, headers, body: Ok(bundle.to_vec()) }
     }
 
     fn refuse(&mut self, reply: Reply) -> Response {
         self.versions.extend(reply.next);
-        let error = ErrorDetail { code: reply.code.into(), message: "scripted".into(), version: None };
-        let mut response = json(reply.status, &ErrorBody { error });
+        let mut response = refusal(reply.status, reply.code);
         response.headers.extend(reply.retry_after.map(|after| ("retry-after".to_owned(), after.to_owned())));
         response
     }
 
-    fn answer(&self, request: &Request, body: &[u8]) -> Response {
-        let server = self.newest();
-        let keys = request.header("papir-client").map(|id| &self.keys[id.parse::<usize>().unwrap()]);
-        let numbers = request.header("papir-ticket").into_iter().flat_map(|text| text.split(','));
+    fn answer(&self, call: &Call) -> Result<Response, Failure> {
+        let offer = self.newest();
+        let server = &*offer.server;
+        if call.header(header::VERSION) != Some(&server.version().to_string()) {
+            return Ok(refusal(409, code::WRONG_VERSION));
+        }
+        let client = match call.header(header::CLIENT).map(|id| self.client(id)) {
+            Some(None) => return Ok(refusal(410, code::CLIENT_GONE)),
+            Some(client) => client,
+            None => None,
+        };
+        let keys = client.and_then(|client| client.keys.as_deref());
+        let numbers = call.header(header::TICKET).into_iter().flat_map(|text| text.split(','));
         let tickets: Vec<Vec<u8>> = numbers
-            .map(|number| server.ticket(keys.unwrap(), number.parse().unwrap(), &NoProgress).unwrap())
-            .collect();
+            .map(|number| offer.ticket(client.unwrap(), number.parse().unwrap()))
+            .collect::<Result<_, _>>()?;
         let mut answers = Vec::new();
-        for (position, query) in body.chunks(server.describe().sizes.query as usize).enumerate() {
+        for (position, query) in call.body.chunks(server.describe().sizes.query as usize).enumerate() {
             let session = ErasedSession { keys, ticket: tickets.get(position).map(Vec::as_slice) };
-            answers.extend(server.answer(session, query).unwrap());
+            answers.extend(server.answer(session, query)?);
         }
         (self.damage)(&mut answers);
-        Response { status: 200, headers: Vec::new(), body: Ok(answers) }
+        Ok(Response { status: 200, headers: Vec::new(), body: Ok(answers) })
     }
 
-    fn status(&self, keys_bytes: u64) -> ClientStatus {
-        ClientStatus {
-            id: (self.keys.len() - 1).to_string(),
-            status: ClientStatus::REGISTERED.into(),
+    fn client(&self, id: &str) -> Option<&Registered> {
+        self.clients.get(id.parse::<usize>().ok()?)
+    }
+
+    fn register(&mut self, call: &Call) -> Result<Response, Failure> {
+        let announced = call.header(header::UPLOAD_LENGTH).map(|length| length.parse().unwrap());
+        self.clients.push(Registered {
+            keys: None,
+            received: Vec::new(),
+            length: announced.unwrap_or(call.body.len() as u64),
+        });
+        let id = (self.clients.len() - 1).to_string();
+        if announced.is_none() {
+            self.accept(&id, &call.body)?;
+        }
+        Ok(Response { status: 201, ..self.status(&id) })
+    }
+
+    fn upload(&mut self, id: &str, part: &[u8]) -> Result<Response, Failure> {
+        if self.client(id).is_none() {
+            return Ok(refusal(410, code::CLIENT_GONE));
+        }
+        self.accept(id, part)?;
+        Ok(self.status(id))
+    }
+
+    /// Adds a part of a client's keys, and reads the keys once they are whole.
+    fn accept(&mut self, id: &str, part: &[u8]) -> Result<(), Failure> {
+        let offer = self.newest().clone();
+        let client = &mut self.clients[id.parse::<usize>()?];
+        client.received.extend_from_slice(part);
+        if client.received.len() as u64 == client.length {
+            client.keys = Some(offer.accept_keys(&client.received)?);
+        }
+        Ok(())
+    }
+
+    fn status(&self, id: &str) -> Response {
+        let Some(client) = self.client(id) else {
+            return refusal(410, code::CLIENT_GONE);
+        };
+        let whole = client.keys.is_some();
+        let status = if whole { ClientStatus::REGISTERED } else { ClientStatus::UPLOADING };
+        let received = if whole { client.length } else { client.received.len() as u64 };
+        let status = ClientStatus {
+            id: id.to_owned(),
+            status: status.into(),
             created: 0,
             used: 0,
             expires: 0,
-            keys_bytes,
-            uploaded_bytes: keys_bytes,
-            part_bytes: 1,
-            version: self.newest().version().to_string(),
+            keys_bytes: client.length,
+            uploaded_bytes: received,
+            part_bytes: limit::PART_BYTES as u64,
+            version: self.newest().server.version().to_string(),
             tickets_ready: 0,
             tickets_used: 0,
             ticket_bytes: 0,
             tickets_ahead: 2,
             next_ticket: 0,
-        }
+        };
+        json(200, &status)
     }
 
     fn store(&mut self, request: StoreRequest) -> Stored {
@@ -257,8 +430,20 @@ impl Peer {
                 ("write", Stored::Done)
             }
             StoreAction::Forget => {
-                self.saved = None;
+                (self.saved, self.kept) = (None, None);
                 ("forget", Stored::Done)
+            }
+            StoreAction::KeepKeys(keys) => {
+                self.kept = Some(keys.to_vec());
+                ("keep keys", Stored::Done)
+            }
+            StoreAction::Keys(length) => {
+                let kept = self.kept.clone().filter(|keys| keys.len() as u64 == length);
+                ("read keys", Stored::Bytes(kept))
+            }
+            StoreAction::DropKeys => {
+                self.kept = None;
+                ("drop keys", Stored::Done)
             }
             other => panic!("{other:?}"),
         };
@@ -276,16 +461,30 @@ impl Drop for Unlock {
     }
 }
 
-fn json(status: u16, body: &impl serde::Serialize) -> Response {
+/// The part of a response that the request accepts.
+fn read(request: &Request, mut response: Response) -> Response {
+    match (request.body_limit(response.status, response.header(header::VERSION)), &mut response.body) {
+        (Some(limit), Ok(body)) => body.truncate(usize::try_from(limit).unwrap()),
+        (Some(_), Err(_)) => {}
+        (None, body) => *body = Ok(Vec::new()),
+    }
+    response
+}
+
+pub fn json(status: u16, body: &impl serde::Serialize) -> Response {
     Response { status, headers: Vec::new(), body: Ok(serde_json::to_vec(body).unwrap()) }
+}
+
+/// A refusal with a code of `papir_protocol::code`.
+pub fn refusal(status: u16, code: &str) -> Response {
+    let error = ErrorDetail { code: code.to_owned(), message: "scripted".into(), version: None };
+    json(status, &ErrorBody { error })
 }
 
 /// The events in short: `POST /query`, `wait 7`, `lock`.
 pub fn short(events: &[Event]) -> Vec<String> {
     let descriptions = events.iter().map(|event| match event {
-        Event::Sent { method, path, .. } => {
-            format!("{} {}", method.name(), path.strip_prefix("/v1/databases").unwrap().replace("/table", ""))
-        }
+        Event::Sent(call) => format!("{} {}", call.method.name(), call.route().replace("/table", "")),
         Event::Waited(seconds) => format!("wait {seconds}"),
         Event::Stored(name) => (*name).to_owned(),
     });
@@ -293,7 +492,10 @@ pub fn short(events: &[Event]) -> Vec<String> {
 }
 
 /// The query requests among the events.
-pub fn queries(events: &[Event]) -> Vec<Event> {
-    let is_query = |event: &&Event| matches!(event, Event::Sent { path, .. } if path.ends_with("/query"));
-    events.iter().filter(is_query).cloned().collect()
+pub fn queries(events: &[Event]) -> Vec<Call> {
+    let calls = events.iter().filter_map(|event| match event {
+        Event::Sent(call) if call.path.ends_with("/query") => Some(call.clone()),
+        _ => None,
+    });
+    calls.collect()
 }

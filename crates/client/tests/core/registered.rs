@@ -25,9 +25,8 @@ fn open() -> (Peer, Session) {
 
 /// The client and the tickets of each query request.
 fn tickets(events: &[Event]) -> Vec<(String, String)> {
-    let pairs = queries(events).into_iter().map(|event| {
-        let Event::Sent { headers, .. } = event else { panic!("{event:?}") };
-        let value = |name| headers.iter().find(|(one, _)| *one == name).unwrap().1.clone();
+    let pairs = queries(events).into_iter().map(|call| {
+        let value = |name| call.header(name).unwrap().to_owned();
         (value("papir-client"), value("papir-ticket"))
     });
     pairs.collect()

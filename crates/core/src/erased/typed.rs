@@ -42,12 +42,15 @@ impl<S: Scheme> Erased<S> {
     /// Parameters of a server or a client, as [`Erased::bind`] returns them.
     ///
     /// # Errors
-    /// [`Error::NotPrivate`] for a scheme that is not private, without the acknowledgement.
+    /// [`Error::NotPrivate`] for a scheme that is not private, without the acknowledgement; the
+    /// errors of [`Sizes::check`](crate::Sizes::check).
     fn permit(&self, params: S::Params) -> Result<S::Params> {
-        match (S::PRIVACY, self.acknowledgement) {
-            (Privacy::NotPrivate(reason), None) => Err(Error::NotPrivate { scheme: S::NAME, reason }),
-            _ => self.bind(params),
+        if let (Privacy::NotPrivate(reason), None) = (S::PRIVACY, self.acknowledgement) {
+            return Err(Error::NotPrivate { scheme: S::NAME, reason });
         }
+        let params = self.bind(params)?;
+        params.describe().sizes.check()?;
+        Ok(params)
     }
 
     /// Adds the acknowledgement and the owner's key to parameters.

@@ -10,6 +10,11 @@ pub const fn matrix_words(rows: usize, columns: usize) -> usize {
     group_rows(rows) * 2 * columns.div_ceil(2)
 }
 
+/// Bytes of a matrix. A client may describe one that is longer than its own memory.
+pub const fn matrix_bytes(rows: usize, columns: usize) -> u64 {
+    4 * group_rows(rows) as u64 * columns.div_ceil(2) as u64
+}
+
 /// Number of stored rows: `rows` padded to whole groups.
 pub const fn group_rows(rows: usize) -> usize {
     rows.next_multiple_of(matvec_i16::ROWS)

@@ -17,4 +17,4 @@ pub mod masks;
 pub mod matrix;
 
 pub use masks::SelectorMasks;
-pub use matrix::{WordMatrix, group_rows, matrix_words, place, read_column, write_columns};
+pub use matrix::{WordMatrix, group_rows, matrix_bytes, matrix_words, place, read_column, write_columns};

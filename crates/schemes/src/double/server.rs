@@ -81,7 +81,7 @@ impl Server<Double> for DoubleServer {
                 return hint(layout.rows, layout.columns).and(second).and(copy);
             }
             // A row of n words is added to, instead of multiplied with a key.
-            let added = Counts::new().with(Operation::DecryptRow, (units * rows) as f64, 1);
+            let added = Counts::new().with(Operation::DecryptRow, units as f64 * rows as f64, 1);
             let second = if few(layout, units) { added } else { second };
             let first = hint(units * layout.unit_layout.unit_bytes, layout.columns);
             first.and(second).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)

@@ -31,6 +31,8 @@ const ODD_FACTORS: [usize; 2] = [3, 5];
 const PREFERENCE: f64 = 0.99;
 /// Factor by which its setup may take longer.
 const MAX_SETUP: f64 = 2.0;
+/// Set in the byte of an answer's mask bits if a part of the range is reserved.
+const RESERVED: u32 = 1 << 7;
 
 impl Params {
     /// The smallest messages with at most `columns` columns, as many as a t of a power of two, or
@@ -153,7 +155,8 @@ impl Parameters for Params {
         write_bytes(&mut writer, gadget_values(literal.key_switch));
         write_bytes(&mut writer, gadget_values(literal.rgsw));
         let ([y_g, y_h, rgsw], (a, b)) = (literal.key_bits.all(), literal.answer_bits);
-        write_bytes(&mut writer, [literal.query_bits, y_g, y_h, rgsw, a, b]);
+        let reserved = if literal.reserved { RESERVED } else { 0 };
+        write_bytes(&mut writer, [literal.query_bits, y_g, y_h, rgsw, a | reserved, b]);
         if literal.interpolation.variables().len() > 1 {
             for size in literal.interpolation.variables() {
                 writer.u32(size as u32);
@@ -171,8 +174,18 @@ impl Parameters for Params {
         let [query_bits, y_g, y_h, point, a, b] = read_bytes(&mut reader)?;
         let key_bits = KeyBits { y_g, y_h, rgsw: point };
         let interpolation = read_interpolation(points, reader)?;
-        let answer_bits = (a, b);
-        Self::new(Literal { shape, rlwe, interpolation, key_switch, rgsw, query_bits, key_bits, answer_bits })
+        let (answer_bits, reserved) = ((a & !RESERVED, b), a & RESERVED != 0);
+        Self::new(Literal {
+            shape,
+            rlwe,
+            interpolation,
+            key_switch,
+            rgsw,
+            query_bits,
+            key_bits,
+            answer_bits,
+            reserved,
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use papir_core::{Error, Record, Result};
 use papir_lattice::mod_switch::round_elements;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::packing::inspiring::Inspiring;
+use papir_lattice::response::Plaintext;
 use papir_lattice::rgsw::encrypt_monomial;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
@@ -109,11 +110,14 @@ pub(super) fn extract(
     secret: &Secret,
     answer: &Answer,
 ) -> Result<Vec<Record>> {
-    let (ring, degree, bits) = (params.rlwe().ring(), params.layout().degree, params.literal().response());
+    let (ring, literal, degree) = (params.rlwe().ring(), params.literal(), params.layout().degree);
+    let plaintext = Plaintext { modulus: PLAINTEXT.into(), fill: literal.fill() };
     let chunks = answer.masks.chunks_exact(degree).zip(answer.bodies.chunks_exact(degree));
-    let decrypt = |(mask, body)| bits.decrypt(ring, &secret.key, PLAINTEXT.into(), mask, body);
-    let words: Vec<Zeroizing<Vec<u32>>> = chunks.map(decrypt).collect();
-    let decodes = words.iter().flat_map(|words| words.iter()).fold(true, |all, &word| all & (word < 1 << 16));
+    let decrypt = |(mask, body)| literal.response().decrypt(ring, &secret.key, plaintext, mask, body);
+    let (words, within): (Vec<Zeroizing<Vec<u32>>>, Vec<bool>) = chunks.map(decrypt).unzip();
+    let within = within.into_iter().fold(true, |all, one| all & one);
+    let decodes =
+        words.iter().flat_map(|words| words.iter()).fold(within, |all, &word| all & (word < 1 << 16));
     let record = |(number, (seed, location)): (usize, (&Seed, &Location))| {
         let mut bytes = Zeroizing::new(vec![0; part.unit_layout.unit_bytes]);
         let elements = bytes.chunks_exact_mut(part.element_bytes());

@@ -76,8 +76,8 @@ impl Layout {
     }
 
     /// Bytes of the encoded matrix.
-    pub fn matrix_bytes(&self) -> usize {
-        self.rows() * self.pairs() * 4
+    pub fn matrix_bytes(&self) -> u64 {
+        4 * self.rows() as u64 * self.pairs() as u64
     }
 
     /// Bytes of one ring element.

@@ -13,6 +13,9 @@ use crate::shared::parameters::refused;
 pub(crate) const NAME: &str = "inspire";
 /// Widest selector that the database pass supports.
 pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::MAX_PLANES as u32 * matvec_i16::PLANE_BITS;
+/// Share of half the distance between messages that an error may fill. The 2048 words of an answer
+/// to another query all do with a probability of (31/32)^2048 < 2⁻⁹³.
+pub(super) const FILL: f64 = 31.0 / 32.0;
 /// Fewest bits of an answer's coefficient: more than those of a word.
 pub(super) const LEAST_ANSWER_BITS: u32 = 17;
 
@@ -63,6 +66,9 @@ pub struct Literal {
     pub key_bits: KeyBits,
     /// Bits of a coefficient of an answer's mask and body.
     pub answer_bits: (u32, u32),
+    /// True if 1/32 of the range between messages is reserved: a word there is refused, so that an
+    /// answer to another query does not pass. Parameters of older databases reserve nothing.
+    pub reserved: bool,
 }
 
 impl Literal {
@@ -70,6 +76,11 @@ impl Literal {
     pub(super) fn response(&self) -> ResponseBits {
         let (a, b) = self.answer_bits;
         ResponseBits { a, b }
+    }
+
+    /// Share of half the distance between messages that an error may fill.
+    pub(super) fn fill(&self) -> f64 {
+        if self.reserved { FILL } else { 1.0 }
     }
 
     /// Checks the bits for a modulus, and the packing matrix.

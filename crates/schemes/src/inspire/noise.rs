@@ -9,7 +9,7 @@
 use papir_lattice::noise::{Setting, failure_log2, rounding, squares_of_uniform, variance_for};
 
 use super::layout::{Layout, PLAINTEXT};
-use super::literal::Literal;
+use super::literal::{FILL, Literal};
 
 /// x of the chi-square tail e⁻ˣ = 2⁻⁶⁵: negligible against 2⁻⁴⁰, also over all coefficients.
 const TAIL: f64 = 45.0;
@@ -51,28 +51,30 @@ impl Noise {
         self.selection + self.packing + self.evaluation
     }
 
-    /// log₂ of the probability that a record does not decode: any coefficient of any chunk.
-    pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64) -> f64 {
+    /// log₂ of the probability that a record does not decode: any coefficient of any chunk. An error
+    /// may fill the share `fill` of half the distance between messages.
+    pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64, fill: f64) -> f64 {
         let variance = self.before_switching() + self.response;
-        failure_log2(threshold(layout, modulus), variance, coefficients(layout))
+        failure_log2(threshold(layout, modulus, fill), variance, coefficients(layout))
     }
 }
 
-/// The error at which a coefficient fails: Δ = round(q/p) is off by at most 1/2, once for each unit
-/// of a message of up to t·p/2.
-fn threshold(layout: &Layout, modulus: f64) -> f64 {
+/// The error at which a coefficient fails: the share `fill` of q/2p, less the error of Δ = round(q/p),
+/// which is at most 1/2 for each unit of a message of up to t·p/2.
+fn threshold(layout: &Layout, modulus: f64, fill: f64) -> f64 {
     let p = f64::from(PLAINTEXT);
-    modulus / (2.0 * p) - layout.points as f64 * p / 4.0
+    fill * modulus / (2.0 * p) - layout.points as f64 * p / 4.0
 }
 
 /// Coefficients of an answer.
 fn coefficients(layout: &Layout) -> f64 {
-    (layout.degree * layout.chunks) as f64
+    layout.degree as f64 * layout.chunks as f64
 }
 
-/// Variance at which an answer fails with probability 2^failure_log2; `None` if none is allowed.
+/// Variance at which an answer fails with probability 2^failure_log2 if a part of the range is
+/// reserved; `None` if none is allowed.
 pub(super) fn allowed(layout: &Layout, modulus: f64, failure_log2: f64) -> Option<f64> {
-    let threshold = threshold(layout, modulus);
+    let threshold = threshold(layout, modulus, FILL);
     (threshold > 0.0).then(|| variance_for(threshold, coefficients(layout), failure_log2))
 }
 

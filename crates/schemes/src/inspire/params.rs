@@ -78,7 +78,7 @@ impl Params {
         let gadget = |params| Gadget::new(rlwe.ring(), params).map_err(refused(NAME));
         let (key_switch, rgsw) = (gadget(literal.key_switch)?, gadget(literal.rgsw)?);
         let noise = Noise::compute(&literal, &layout, modulus as f64);
-        let failure_log2 = noise.failure_log2(&layout, modulus as f64);
+        let failure_log2 = noise.failure_log2(&layout, modulus as f64, literal.fill());
         Ok(Self { literal, layout, rlwe, key_switch, rgsw, noise, failure_log2 })
     }
 
@@ -171,22 +171,22 @@ impl Params {
     }
 
     /// Bytes of one pack's matrix.
-    fn matrix_bytes(&self) -> usize {
-        4 * matrix_words(self.layout.degree, self.literal.key_switch.levels)
+    fn matrix_bytes(&self) -> u64 {
+        4 * matrix_words(self.layout.degree, self.literal.key_switch.levels) as u64
     }
 
     /// Exact lengths of messages and stores.
     pub(super) fn sizes(&self) -> Sizes {
         let (selector, keys) = self.query_parts();
         let element = 8 * self.layout.degree;
-        let pack = self.matrix_bytes() + (1 + self.literal.key_switch.levels) * element;
+        let pack = self.matrix_bytes() + ((1 + self.literal.key_switch.levels) * element) as u64;
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES),
             query_keys: keys as u64,
             query: sealed(selector + keys),
             answer: sealed(self.answer_bytes()),
-            database: self.layout.matrix_bytes() as u64,
-            material: (self.layout.packs() * pack) as u64,
+            database: self.layout.matrix_bytes(),
+            material: self.layout.packs() as u64 * pack,
             ..Sizes::default()
         }
     }
@@ -208,7 +208,7 @@ impl Params {
         let (layout, groups, keys) = (&self.layout, self.groups(), self.key_elements().len());
         let &Layout { degree, chunks, columns, .. } = layout;
         let encryptions = columns.div_ceil(degree) + keys;
-        let matrices = (layout.packs() * self.matrix_bytes()) as f64;
+        let matrices = layout.packs() as f64 * self.matrix_bytes() as f64;
         // Polynomials in one variable that threads evaluate in parallel.
         let polynomials = layout.packs() / layout.interpolation.variables().next().unwrap_or(1);
         // Selector, keys and rows are unpacked, split into planes or lifted; results are rounded
@@ -230,10 +230,10 @@ impl Params {
     /// preparing all packs: every row is multiplied with the masks of all blocks of d columns.
     pub(super) fn preparing(&self, columns: usize) -> Counts {
         let (layout, packs) = (&self.layout, self.layout.packs());
-        let transforms = (layout.rows() * layout.columns.div_ceil(layout.degree)) as f64;
+        let transforms = layout.rows() as f64 * layout.columns.div_ceil(layout.degree) as f64;
         // A pack of two digits is the unit; about half of it grows with the number of digits.
         let pack = 0.5 + 0.25 * self.literal.key_switch.levels as f64;
-        let words = (layout.rows() * columns) as f64;
+        let words = layout.rows() as f64 * columns as f64;
         let (levels, rotations) = layout.interpolation.work(layout.degree);
         Counts::new()
             .with(Operation::HintTransform, transforms, self.groups())

@@ -77,7 +77,7 @@ impl Prepared {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let mut tiles = AlignedBytes::zeroed(seeds.len() * layout.matrix_bytes());
+        let mut tiles = AlignedBytes::zeroed(seeds.len() * layout.matrix_bytes() as usize);
         let parts = tiles.slice_mut().chunks_exact_mut(part_words(layout));
         let mut exceptions = Vec::with_capacity(seeds.len());
         for (i, (seed, tiles)) in seeds.iter().zip(parts).enumerate() {
@@ -117,7 +117,7 @@ impl Prepared {
         let count = |_| reader.u64().map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         let counts = (0..parts).map(count).collect::<Result<Vec<_>>>()?;
         reader.finish()?;
-        let tiles = sized(source, sections.database, parts * layout.matrix_bytes())?;
+        let tiles = sized(source, sections.database, parts * layout.matrix_bytes() as usize)?;
         let all = counts.iter().fold(0usize, |all, count| all.saturating_add(*count));
         let all = sized(source, sections.exceptions, all.saturating_mul(size_of::<[u32; 2]>()))?;
         let exceptions = Exceptions { all, counts };
@@ -198,7 +198,7 @@ impl Prepared {
 
 /// Words of one part's matrix.
 pub(super) fn part_words(layout: &Layout) -> usize {
-    layout.matrix_bytes() / size_of::<i16>()
+    layout.matrix_bytes() as usize / size_of::<i16>()
 }
 
 /// Lines 7 and 8 on public values: gives the masks of each pack's LWE encryptions, the rows of all

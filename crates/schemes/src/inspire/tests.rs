@@ -1,11 +1,21 @@
-//! The layout of the matrix and the bound on its sums.
+//! The layout of the matrix, the bound on its sums, and answers to other queries.
 #![allow(clippy::unwrap_used)]
 
-use papir_core::Shape;
+use std::sync::Arc;
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_core::scheme::{Client as _, Parameters as _, Server as _, Session};
+use papir_core::{Error, NoProgress, RecordBuffer, Shape};
+use papir_lattice::secret::SecretKey;
+
+use super::Server;
+use super::client::{Client, Secret, extract};
 use super::interpolation::Interpolation;
 use super::layout::Layout;
+use super::literal::Literal;
 use super::noise::squared_sums;
+use super::params::Params;
 
 #[test]
 fn elements_hold_whole_records() {
@@ -52,4 +62,45 @@ fn few_columns_are_bounded_by_their_tail() {
     assert!(bound(1, 64) > 80.0 * 64.0 * mean, "{}", bound(1, 64) / mean);
     assert!(bound(1 << 16, 4) < 1.06 * 4.0 * 65536.0 * mean);
     assert_eq!(bound(1, 1), 2f64.powi(30));
+}
+
+/// An answer to one query is refused under every other secret, except under the parameters of older
+/// databases, which reserve nothing: there only the word 65536 is refused.
+#[test]
+fn an_answer_opened_under_a_foreign_secret_is_refused() {
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let shape = Shape::of_bytes(100, 32).unwrap();
+    let reserving = Params::with_points(shape, 1).unwrap();
+    assert!(reserving.literal().reserved);
+    let server = Server::setup(reserving, &RecordBuffer::zeroed(shape), &mut rng, &NoProgress).unwrap();
+    let client = Client::new(server.params().clone(), *server.public()).unwrap();
+    let (own, query) = client.query(None, &[7], &mut rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+
+    let older = Params::new(Literal { reserved: false, ..*server.params().literal() }).unwrap();
+    let open = |params: &Params, secret: &Secret| {
+        extract(params, params.layout(), &[server.public().seed], secret, &answer)
+    };
+    assert_eq!(open(server.params(), &own).unwrap(), [vec![0; 32]]);
+    assert_eq!(open(&older, &own).unwrap(), [vec![0; 32]]);
+    let mut passed = 0;
+    for _ in 0..10_000 {
+        let key = Arc::new(SecretKey::generate(server.params().rlwe(), &mut rng));
+        let foreign = Secret { key, locations: own.locations.clone() };
+        assert!(matches!(open(server.params(), &foreign), Err(Error::NotDecodable)));
+        passed += usize::from(open(&older, &foreign).is_ok());
+    }
+    // e^(−2048/65537) of random words.
+    assert!((9_600..9_780).contains(&passed), "{passed}");
+}
+
+/// Parameters say in their bytes whether they reserve a part of the range.
+#[test]
+fn the_reserve_is_read_back() {
+    let shape = Shape::of_bytes(100, 32).unwrap();
+    let reserving = Params::with_points(shape, 4).unwrap();
+    let older = Params::new(Literal { reserved: false, ..*reserving.literal() }).unwrap();
+    for params in [reserving, older] {
+        assert_eq!(Params::decode(&params.encode()).unwrap().literal(), params.literal());
+    }
 }

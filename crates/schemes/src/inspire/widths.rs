@@ -290,6 +290,7 @@ impl Frame<'_> {
             query_bits: widths[QUERY],
             key_bits: KeyBits { y_g: widths[Y_G], y_h: widths[Y_H], rgsw },
             answer_bits: (widths[MASK], widths[BODY]),
+            reserved: true,
         })
     }
 }

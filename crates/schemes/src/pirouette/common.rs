@@ -108,7 +108,7 @@ impl Common {
         let first = (planes * layout.rows * columns) as f64 * transform;
         let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
         let products = first + gates * external(&self.gate);
-        let words = (planes * layout.span) as f64;
+        let words = planes as f64 * layout.span as f64;
         Work {
             setup: Counts::new().with(Operation::Encode8, layout.bytes() as f64, layout.polys()),
             query,

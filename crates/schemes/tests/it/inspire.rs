@@ -66,6 +66,7 @@ fn wide_matrices_are_retrieved() {
         query_bits: 42,
         key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
+        reserved: true,
     };
     let records = records(shape, 9);
     let (server, client) = prepare(Params::insecure(literal).unwrap(), &records);

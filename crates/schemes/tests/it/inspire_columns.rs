@@ -34,6 +34,7 @@ fn small(shape: Shape, sizes: &[usize]) -> Params {
         query_bits: 50,
         key_bits: KeyBits { y_g: 55, y_h: 53, rgsw: 54 },
         answer_bits: (28, 20),
+        reserved: true,
     });
     let params = params.unwrap();
     assert!(params.describe().failure_log2 < -40.0, "{sizes:?}: 2^{}", params.describe().failure_log2);

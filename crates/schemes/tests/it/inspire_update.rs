@@ -34,6 +34,7 @@ fn of_variables(shape: Shape, sizes: &[usize]) -> Params {
         query_bits: 42,
         key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
+        reserved: true,
     })
     .unwrap()
 }

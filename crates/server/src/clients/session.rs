@@ -43,8 +43,8 @@ pub(crate) fn keys(
 
 /// Takes a ticket for each of the concatenated queries.
 ///
-/// The use of the tickets is on disk on return. On error no ticket is used, including when the
-/// client's keys are rejected.
+/// The claims of their numbers are on disk on return, also on error, unless the client or its keys
+/// are refused or a query does not parse.
 pub(crate) fn tickets(
     registry: Option<&Registry>,
     target: &Target,
@@ -119,7 +119,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes one ticket per query. Their use is on disk on return.
+    /// Takes one ticket per query. The claims of their numbers are on disk on return.
     fn tickets(
         &self,
         target: &Target,
@@ -157,13 +157,7 @@ impl Registry {
             Err(TakeError::NotReady(_)) if database.version() != target.newest => {
                 Err(QueryError::WrongVersion { current: target.newest }.into())
             }
-            Err(TakeError::NotReady(number)) => {
-                let next = self.row(database.name(), id)?.next_ticket;
-                if numbers.iter().any(|number| *number > next.saturating_add(window)) {
-                    return Err(ClientError::TicketTooFar);
-                }
-                Err(self.demand(id, numbers, number))
-            }
+            Err(TakeError::NotReady(number)) => Err(self.demand(id, numbers, number)),
             Err(TakeError::Storage(error)) => Err(error.into()),
         }
     }

@@ -1,9 +1,18 @@
 //! Ticket tables: each ticket is prepared, used by one query, kept for retries, and dropped.
 //!
-//! A client numbers its queries and uses tickets 0, 1, 2 and so on. Each number can be used by one
-//! query of one version only, and the use is on disk before the answer is computed. The last
-//! [`window`] numbers keep their tickets and the hashes of the queries that used them, so that an
-//! identical query is answered again. Older numbers are refused.
+//! A client numbers its queries and uses tickets 0, 1, 2 and so on. The service sees a whole query
+//! with its number. From then on the number belongs to this query, of this version, whether the
+//! query is answered or refused: a second query with the number would reveal both indices. So the
+//! claim is on disk before anything is returned. The last [`window`] numbers keep their tickets and
+//! the hashes of their queries, so that an identical query is answered again. Older numbers are
+//! refused.
+//!
+//! | number | identical query | other query or version |
+//! |---|---|---|
+//! | not seen | claimed | |
+//! | claimed, its ticket is prepared | answered | refused: used |
+//! | claimed, its ticket is not prepared | refused: not ready | refused: used |
+//! | older than the window | refused: used | refused: used |
 
 use papir_core::Version;
 use redb::{ReadableDatabase, ReadableTable, Table};
@@ -56,7 +65,11 @@ type Tickets<'t> = Table<'t, (u128, u64, u64), &'static [u8]>;
 type Uses<'t> = Table<'t, (u128, u64), (u64, [u8; 32])>;
 
 impl Store {
-    /// Takes the tickets for queries of one version, all or none. Their use is on disk on return.
+    /// Claims the numbers of queries of one version, and takes their tickets. The claims are on disk
+    /// on return, also on an error, except if the client does not exist.
+    ///
+    /// # Errors
+    /// [`TakeError::Used`] before [`TakeError::NotReady`].
     pub(crate) fn take_tickets(
         &self,
         database: &str,
@@ -67,8 +80,7 @@ impl Store {
         window: u64,
     ) -> std::result::Result<Vec<Vec<u8>>, TakeError> {
         let transaction = self.tables.begin_write().map_err(StoreError::from)?;
-        let mut taken = Vec::with_capacity(uses.len());
-        {
+        let taken = {
             let mut clients = clients_of(&transaction)?;
             let mut next = 0;
             if !change_row(&mut clients, database, id, |row| next = row.next_ticket)? {
@@ -76,25 +88,32 @@ impl Store {
             }
             let mut tickets = transaction.open_table(TICKETS).map_err(StoreError::from)?;
             let mut marks = transaction.open_table(USES).map_err(StoreError::from)?;
-            let mut dropped = 0;
+            let (mut dropped, mut used) = (0, None);
             for &ticket_use in uses {
-                let floor = next.saturating_sub(window);
-                taken.push(take(&tickets, &mut marks, id, version, ticket_use, floor)?);
-                next = next.max(ticket_use.number.saturating_add(1));
-                dropped += drop_others(&mut tickets, id, version, ticket_use.number)?;
+                if claim(&mut marks, id, version, ticket_use, next.saturating_sub(window))? {
+                    next = next.max(ticket_use.number + 1);
+                    dropped += drop_others(&mut tickets, id, version, ticket_use.number)?;
+                } else {
+                    used = used.or(Some(ticket_use.number));
+                }
             }
+            let taken = match used {
+                Some(number) => Err(TakeError::Used(number)),
+                None => prepared(&tickets, id, version, uses)?,
+            };
             dropped += drop_before(&mut tickets, &mut marks, id, next.saturating_sub(window))?;
             change_row(&mut clients, database, id, |row| {
                 (row.next_ticket, row.ticket_bytes) = (next, row.ticket_bytes.saturating_sub(dropped));
                 touch(row);
             })?;
-        }
+            taken
+        };
         transaction.commit().map_err(StoreError::from)?;
-        Ok(taken)
+        taken
     }
 
-    /// Stores a ticket, unless its number was used or the client was removed meanwhile. Returns
-    /// whether the ticket was stored.
+    /// Stores a ticket, unless its number was claimed for another version, it is stored already, or
+    /// the client was removed meanwhile. Returns whether the ticket was stored.
     pub(crate) fn put_ticket(
         &self,
         database: &str,
@@ -106,16 +125,17 @@ impl Store {
         let transaction = self.tables.begin_write()?;
         {
             let mut clients = clients_of(&transaction)?;
-            let used = transaction.open_table(USES)?.get((id.number(), number))?.is_some();
-            let stored = !used
+            let key = (id.number(), version_number(version), number);
+            let mut tickets = transaction.open_table(TICKETS)?;
+            let stored = is_open(&transaction.open_table(USES)?, id, version, number)?
+                && tickets.get(key)?.is_none()
                 && change_row(&mut clients, database, id, |row| {
                     row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
                 })?;
             if !stored {
                 return Ok(false);
             }
-            let key = (id.number(), version_number(version), number);
-            transaction.open_table(TICKETS)?.insert(key, ticket)?;
+            tickets.insert(key, ticket)?;
         }
         transaction.commit()?;
         Ok(true)
@@ -136,12 +156,12 @@ impl Store {
         Ok(transaction.open_table(TICKETS)?.get(key)?.map(|ticket| ticket.value().to_vec()))
     }
 
-    /// Returns whether the ticket is neither prepared nor used.
+    /// Returns true if the ticket is not prepared, and its number is not claimed for another version.
     pub(crate) fn lacks_ticket(&self, id: ClientId, version: Version, number: u64) -> Result<bool> {
         let transaction = self.tables.begin_read()?;
-        let used = transaction.open_table(USES)?.get((id.number(), number))?.is_some();
         let key = (id.number(), version_number(version), number);
-        Ok(!used && transaction.open_table(TICKETS)?.get(key)?.is_none())
+        Ok(is_open(&transaction.open_table(USES)?, id, version, number)?
+            && transaction.open_table(TICKETS)?.get(key)?.is_none())
     }
 
     /// Drops the tickets of all versions except `versions`.
@@ -191,28 +211,52 @@ impl Store {
     }
 }
 
-/// Takes one ticket and marks its use.
-fn take(
-    tickets: &Tickets<'_>,
+/// Claims a number for a query. Returns false if it is older than `floor`, or belongs to another
+/// query or version.
+fn claim(
     marks: &mut Uses<'_>,
     id: ClientId,
     version: Version,
     TicketUse { number, hash }: TicketUse,
     floor: u64,
-) -> std::result::Result<Vec<u8>, TakeError> {
+) -> Result<bool> {
     if number < floor || number == u64::MAX {
-        return Err(TakeError::Used(number));
+        return Ok(false);
     }
-    let (mark_key, mark) = ((id.number(), number), (version_number(version), hash));
-    let used = marks.get(mark_key)?.map(|mark| mark.value());
-    if used.is_some_and(|used| used != mark) {
-        return Err(TakeError::Used(number));
+    let (key, mark) = ((id.number(), number), (version_number(version), hash));
+    if let Some(claimed) = marks.get(key)?.map(|mark| mark.value()) {
+        return Ok(claimed == mark);
     }
-    let ticket = tickets.get((id.number(), mark.0, number))?.map(|ticket| ticket.value().to_vec());
-    let missing = if used.is_some() { TakeError::Used(number) } else { TakeError::NotReady(number) };
-    let ticket = ticket.ok_or(missing)?;
-    marks.insert(mark_key, mark)?;
-    Ok(ticket)
+    marks.insert(key, mark)?;
+    Ok(true)
+}
+
+/// The tickets of claimed numbers.
+fn prepared(
+    tickets: &Tickets<'_>,
+    id: ClientId,
+    version: Version,
+    uses: &[TicketUse],
+) -> Result<std::result::Result<Vec<Vec<u8>>, TakeError>> {
+    let mut taken = Vec::with_capacity(uses.len());
+    for &TicketUse { number, .. } in uses {
+        match tickets.get((id.number(), version_number(version), number))? {
+            Some(ticket) => taken.push(ticket.value().to_vec()),
+            None => return Ok(Err(TakeError::NotReady(number))),
+        }
+    }
+    Ok(Ok(taken))
+}
+
+/// Returns true if a number is not claimed, or claimed for this version.
+fn is_open(
+    marks: &impl ReadableTable<(u128, u64), (u64, [u8; 32])>,
+    id: ClientId,
+    version: Version,
+    number: u64,
+) -> Result<bool> {
+    let claimed = marks.get((id.number(), number))?.map(|mark| mark.value().0);
+    Ok(claimed.is_none_or(|claimed| claimed == version_number(version)))
 }
 
 /// Drops the tickets for other versions with a number that is now used. Returns their bytes.
@@ -240,103 +284,7 @@ fn drop_where(tickets: &mut Tickets<'_>, id: u128, drops: impl Fn((u128, u64, u6
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
-mod tests {
-    use super::super::store::Quota;
-    use super::*;
-
-    const OLD: Version = Version([1; 8]);
-    const NEW: Version = Version([2; 8]);
-    const QUOTA: Quota = Quota { clients: 10, bytes: 1000 };
-
-    struct Table {
-        _folder: tempfile::TempDir,
-        store: Store,
-    }
-
-    impl Table {
-        /// A client with tickets 0 to 3 of the old version.
-        fn new() -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            let store = Store::open(&folder.path().join("registry.redb")).unwrap();
-            store.add("a", id(), &Row::new(10, OLD, 0, 1000), QUOTA).unwrap();
-            let table = Self { _folder: folder, store };
-            (0..4).for_each(|number| table.put(OLD, number));
-            table
-        }
-
-        fn put(&self, version: Version, number: u64) {
-            assert!(self.store.put_ticket("a", id(), version, number, &[number as u8; 3]).unwrap());
-        }
-
-        fn take(&self, version: Version, uses: &[(u64, u8)]) -> std::result::Result<Vec<Vec<u8>>, TakeError> {
-            let ticket_use = |&(number, hash): &(u64, u8)| TicketUse { number, hash: [hash; 32] };
-            let uses: Vec<TicketUse> = uses.iter().map(ticket_use).collect();
-            self.store.take_tickets("a", id(), version, &uses, |_| {}, 16)
-        }
-
-        fn row(&self) -> Row {
-            self.store.get("a", id()).unwrap().unwrap()
-        }
-    }
-
-    fn id() -> ClientId {
-        ClientId::of(7)
-    }
-
-    #[test]
-    fn a_used_ticket_is_available_only_to_the_identical_query() {
-        let table = Table::new();
-        for _ in 0..3 {
-            assert_eq!(table.take(OLD, &[(1, 9)]).unwrap(), [[1; 3]]);
-        }
-        assert!(matches!(table.take(OLD, &[(1, 8)]), Err(TakeError::Used(1))));
-        assert_eq!(table.row().next_ticket, 2);
-        assert_eq!(table.take(OLD, &[(0, 8)]).unwrap(), [[0; 3]], "an older ticket that is ready");
-        assert_eq!(table.row().next_ticket, 2);
-        assert!(matches!(table.take(OLD, &[(4, 8)]), Err(TakeError::NotReady(4))));
-        let uses = [TicketUse { number: 2, hash: [0; 32] }];
-        let stranger = table.store.take_tickets("a", ClientId::of(8), OLD, &uses, |_| {}, 16);
-        assert!(matches!(stranger, Err(TakeError::Gone)));
-    }
-
-    #[test]
-    fn tickets_are_taken_all_or_none() {
-        let table = Table::new();
-        assert!(matches!(table.take(OLD, &[(2, 1), (3, 1), (4, 1)]), Err(TakeError::NotReady(4))));
-        assert_eq!(table.row().next_ticket, 0);
-        assert!(matches!(table.take(OLD, &[(2, 1), (2, 2)]), Err(TakeError::Used(2))));
-        assert_eq!(table.take(OLD, &[(2, 2), (3, 1)]).unwrap(), [[2; 3], [3; 3]], "nothing was marked");
-        let counts = table.store.count_tickets(id(), Some(OLD)).unwrap();
-        assert_eq!(counts, TicketCounts { ready: 2, used: 2 });
-    }
-
-    #[test]
-    fn a_number_is_used_in_one_version_only() {
-        let table = Table::new();
-        (0..4).for_each(|number| table.put(NEW, number));
-        assert_eq!(table.row().ticket_bytes, 8 * 3);
-        table.take(OLD, &[(0, 1)]).unwrap();
-        assert!(matches!(table.take(NEW, &[(0, 1)]), Err(TakeError::Used(0))));
-        assert!(!table.store.put_ticket("a", id(), NEW, 0, b"late").unwrap(), "used meanwhile");
-        assert!(!table.store.lacks_ticket(id(), NEW, 0).unwrap());
-        assert_eq!(table.row().ticket_bytes, 7 * 3);
-        table.store.keep_versions("a", id(), &[NEW]).unwrap();
-        assert_eq!(table.row().ticket_bytes, 3 * 3);
-        assert!(table.store.lacks_ticket(id(), OLD, 1).unwrap());
-        assert_eq!(table.take(NEW, &[(1, 1)]).unwrap(), [[1; 3]]);
-    }
-
-    #[test]
-    fn numbers_older_than_the_window_are_dropped_and_refused() {
-        let table = Table::new();
-        table.take(OLD, &[(0, 1)]).unwrap();
-        table.put(OLD, 18);
-        table.take(OLD, &[(18, 1)]).unwrap();
-        assert_eq!(table.row().ticket_bytes, 2 * 3, "tickets 3 and 18 are left");
-        for (number, hash) in [(0, 1), (0, 2), (2, 1)] {
-            assert!(matches!(table.take(OLD, &[(number, hash)]), Err(TakeError::Used(_))), "{number}");
-        }
-        assert_eq!(table.take(OLD, &[(3, 1)]).unwrap(), [[3; 3]]);
-        assert_eq!(table.store.count_tickets(id(), None).unwrap(), TicketCounts { ready: 0, used: 2 });
-    }
-}
+mod model;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -322,9 +322,9 @@ async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Respons
     ),
     responses(
         (status = 200, description = "the ticket", content_type = "application/octet-stream"),
-        (status = 400, description = "`malformed`: an invalid version, or a number too far ahead", body = ErrorBody),
+        (status = 400, description = "`malformed`: an invalid version", body = ErrorBody),
         (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
-        (status = 409, description = "`wrong_version`: tickets are for the newest version; `upload_incomplete`", body = ErrorBody,
+        (status = 409, description = "`wrong_version`: tickets are for the newest version; `upload_incomplete`; `ticket_too_far`: the number is too far ahead", body = ErrorBody,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; `ticket_used`", body = ErrorBody),
         (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),

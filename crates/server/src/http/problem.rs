@@ -77,9 +77,6 @@ impl From<ClientError> for Problem {
             ClientError::Query(error) => error.into(),
             ClientError::PartTooLong { limit } => Self::TooLong { limit },
             ClientError::UploadBusy => Self::Busy { after: UPLOAD_ADVICE },
-            ClientError::TicketTooFar => {
-                Self::BadHeader { name: names::TICKET, expected: "numbers near those used last" }
-            }
             ClientError::Storage(error) => {
                 // The cause is for the operator, not for the client.
                 tracing::error!(%error, "the client registry failed");
@@ -240,15 +237,15 @@ fn client_status(error: &ClientError) -> StatusCode {
         E::TooLongForOneRequest { .. } | E::PartTooLong { .. } | E::OverQuota { .. } => {
             StatusCode::PAYLOAD_TOO_LARGE
         }
-        E::Incomplete { .. } | E::AlreadyRegistered | E::WrongOffset { .. } => StatusCode::CONFLICT,
+        E::Incomplete { .. } | E::AlreadyRegistered | E::WrongOffset { .. } | E::TicketTooFar => {
+            StatusCode::CONFLICT
+        }
         E::TicketNotReady { .. } => StatusCode::SERVICE_UNAVAILABLE,
         E::NoClient | E::WrongKeysLength { .. } | E::BadKeys { .. } | E::TicketCount { .. } => {
             StatusCode::BAD_REQUEST
         }
         // Converted to other problems before.
-        E::UploadBusy | E::TicketTooFar | E::Query(_) | E::Storage(_) | E::Internal => {
-            StatusCode::INTERNAL_SERVER_ERROR
-        }
+        E::UploadBusy | E::Query(_) | E::Storage(_) | E::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -268,9 +265,10 @@ fn client_code(error: &ClientError) -> &'static str {
         E::BadKeys { source } => source.code(),
         E::TicketCount { .. } => code::TICKET_COUNT,
         E::TicketUsed { .. } => code::TICKET_USED,
+        E::TicketTooFar => code::TICKET_TOO_FAR,
         E::TicketNotReady { .. } => code::NO_TICKET,
         // Converted to other problems before.
-        E::UploadBusy | E::TicketTooFar | E::Query(_) | E::Storage(_) | E::Internal => code::INTERNAL,
+        E::UploadBusy | E::Query(_) | E::Storage(_) | E::Internal => code::INTERNAL,
     }
 }
 

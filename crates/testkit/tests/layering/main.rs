@@ -106,6 +106,7 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
     ("papir-lookup", &["papir-schemes"]),
     // The conformance suite also covers the schemes that a program may add.
     ("papir-schemes", &["papir-research"]),
+    ("papir-client", &["papir-paillier"]),
     ("papir-server", &["papir-client", "papir-paillier"]),
     ("papir", &["papir-server", "papir-store"]),
 ];

@@ -104,7 +104,7 @@ impl<V: Variant> Params<V> {
             query: sealed(self.query_bytes()),
             answer: sealed(self.selection.answer_parts().iter().sum()),
             database: matrix_bytes(self.layout.rows, self.layout.columns),
-            material: (self.selection.matrix_bytes() + self.selection.packs_bytes()) as u64,
+            material: self.selection.matrix_bytes() + self.selection.packs_bytes(),
             ..Sizes::default()
         }
     }

@@ -300,7 +300,7 @@ fn assert_family_is_right<F: Family>(params: &SelectionParams<F>) {
     let packing = params.packing(&Seed([1; 32])).unwrap();
     assert_eq!(packing.shape().elements(), selection.key_elements::<F>(gadget));
     assert_eq!(packing.capacity(), selection.capacity);
-    assert_eq!(packing.words(selection.packs()) * 4, selection.pack_words_bytes::<F>(gadget));
+    assert_eq!(packing.words(selection.packs()) as u64 * 4, selection.pack_words_bytes::<F>(gadget));
     assert_eq!(packing.last_elements() > 0, F::has_last(params.rlwe().ring().degree(), selection.capacity));
 }
 

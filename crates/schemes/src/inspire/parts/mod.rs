@@ -76,7 +76,7 @@ impl Parted for InspireInParts {
     /// A setup encodes each column once; an update decodes and encodes the changed ones.
     fn update_work(params: &PartsParams, columns: usize) -> Counts {
         let description = params.describe();
-        let share = (2.0 * columns as f64 / (params.parts * params.part.columns) as f64).min(2.0);
+        let share = (2.0 * columns as f64 / (params.parts as f64 * params.part.columns as f64)).min(2.0);
         let update = description.work.setup.iter().fold(Counts::new(), |counts, one| {
             let encodes = matches!(one.operation, Operation::Encode16 | Operation::Interpolate);
             counts.with(one.operation, one.times * if encodes { share } else { 1.0 }, one.parts)

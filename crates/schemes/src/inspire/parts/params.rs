@@ -127,7 +127,7 @@ impl Parameters for PartsParams {
             public: sealed_public(self.encode().len(), SEED_BYTES * self.parts),
             query_keys: keys as u64,
             query: sealed(selectors + keys),
-            database: (self.parts * self.part.matrix_bytes()) as u64,
+            database: self.parts as u64 * self.part.matrix_bytes(),
             ..one.sizes
         };
         let mut parameters = vec![("buckets a pack", self.parts.to_string())];

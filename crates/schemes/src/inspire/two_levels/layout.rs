@@ -6,7 +6,7 @@
 use crate::shared::matrices::{self, encode_columns, words_of};
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
 use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
-use papir_lattice::selection::{group_rows, matrix, matrix_words, place};
+use papir_lattice::selection::{group_rows, matrix, matrix_bytes, place};
 use papir_ring::prg::Seed;
 
 /// Shape of the matrix: unit u is block u mod t of column ⌊u/t⌋.
@@ -62,8 +62,8 @@ impl Layout {
     }
 
     /// Bytes of the encoded matrix.
-    pub fn matrix_bytes(&self) -> usize {
-        2 * matrix_words(self.rows(), self.columns)
+    pub fn matrix_bytes(&self) -> u64 {
+        matrix_bytes(self.rows(), self.columns)
     }
 
     /// Place of a record; the index must be in range. No branch depends on it.

@@ -11,7 +11,7 @@ use papir_lattice::gadget::Gadget;
 use papir_lattice::packing::inspiring::unit_words;
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::selection::matrix_words;
+use papir_lattice::selection::{matrix_bytes, matrix_words};
 
 use super::layout::Layout;
 pub use super::literal::Literal;
@@ -141,12 +141,12 @@ impl Params {
     }
 
     /// Bytes of the matrices of all packs of the first or second packing.
-    pub(super) fn pack_bytes(&self, packing: usize) -> usize {
+    pub(super) fn pack_bytes(&self, packing: usize) -> u64 {
         let (gamma, degree, levels) =
             (self.literal.gammas[packing], self.literal.rlwe.degree, self.literal.gadget.levels);
         let unit = unit_words(degree, gamma, levels);
         let packs = [self.layout.blocks, self.literal.packs()[0]][packing];
-        4 * packs.div_ceil(unit / (gamma * degree * levels)) * unit
+        4 * packs.div_ceil(unit / (gamma * degree * levels)) as u64 * unit as u64
     }
 
     /// Exact lengths of messages and stores.
@@ -154,15 +154,16 @@ impl Params {
         let [first, second, keys] = self.query_parts();
         let hint = packed_len(self.literal.public_words(), self.literal.answer.a);
         let masks = 8 * self.literal.rlwe.degree * self.literal.packs()[0];
-        let material = self.pack_bytes(0) + 2 * self.digit_words() + self.pack_bytes(1) + masks;
+        let digits = matrix_bytes(self.digit_rows(), self.layout.blocks);
+        let material = self.pack_bytes(0) + digits + self.pack_bytes(1) + masks as u64;
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + hint),
             hint: hint as u64,
             query_keys: keys as u64,
             query: sealed(first + second + keys),
             answer: sealed(self.answer_bytes()),
-            database: self.layout.matrix_bytes() as u64,
-            material: material as u64,
+            database: self.layout.matrix_bytes(),
+            material,
             ..Sizes::default()
         }
     }

@@ -164,8 +164,8 @@ impl scheme::Server<Inspire2> for Server {
         let seed = load_seed(source, SEED)?;
         let packings = Packings::new(&params, &seed)?;
         let parts = Parts {
-            tiles: sized(source, DATABASE, params.layout().matrix_bytes())?,
-            matrices: sized(source, MATRICES, params.pack_bytes(0))?,
+            tiles: sized(source, DATABASE, params.layout().matrix_bytes() as usize)?,
+            matrices: sized(source, MATRICES, params.pack_bytes(0) as usize)?,
             digits: sized(source, DIGITS, 2 * params.digit_words())?,
             second: PreparedPacks::load(SECOND, packings.packing(1), params.literal().packs()[0], source)?,
         };
@@ -188,7 +188,7 @@ impl Server {
         check_source(NAME, params.layout().shape(), records)?;
         let tiles = encode(params.layout(), &seed, records, progress)?;
         let packings = Packings::new(&params, &seed)?;
-        let first = [params.pack_bytes(0), 2 * params.digit_words()].map(AlignedBytes::zeroed);
+        let first = [params.pack_bytes(0) as usize, 2 * params.digit_words()].map(AlignedBytes::zeroed);
         let all = vec![true; params.layout().blocks];
         let parts = pack_parts((&params, &seed, &packings), tiles, first, &all, progress)?;
         Ok(Self::assemble(params, seed, packings, parts))

@@ -22,7 +22,7 @@ use papir_lattice::noise::{SAMPLER_LOG2, Setting, rounding, variance_for};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::selection::matrix_words;
+use papir_lattice::selection::matrix_bytes;
 
 use super::family::Family;
 use crate::shared::parameters::{FILL, READ_RATE};
@@ -166,14 +166,14 @@ impl Selection {
     }
 
     /// Bytes of the packs' words.
-    pub fn pack_words_bytes<F: Family>(&self, gadget: GadgetParams) -> usize {
+    pub fn pack_words_bytes<F: Family>(&self, gadget: GadgetParams) -> u64 {
         let words = F::pack_words(RING.degree, self.capacity, gadget.levels);
-        self.packs() * words * size_of::<<F::Packing as RingPacking>::Word>()
+        self.packs() as u64 * (words * size_of::<<F::Packing as RingPacking>::Word>()) as u64
     }
 
     /// Rough seconds of one core for selecting and packing, to compare candidates.
     pub fn rough_seconds<F: Family>(&self, gadget: GadgetParams) -> f64 {
-        let matrix = 2 * matrix_words(self.packs() * self.capacity, self.columns);
+        let matrix = matrix_bytes(self.packs() * self.capacity, self.columns);
         let pack = F::pack_seconds(RING.degree, self.capacity, gadget.levels);
         matrix as f64 / READ_RATE + self.packs() as f64 * pack
     }

@@ -11,7 +11,7 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::selection::matrix_words;
+use papir_lattice::selection::matrix_bytes;
 use papir_ring::prg::Seed;
 
 use super::bits::{MAX_ANSWER_BITS, MAX_QUERY_BITS, Noise, RING, Selection, SelectionBits, modulus};
@@ -104,16 +104,16 @@ impl<F: Family> SelectionParams<F> {
     }
 
     /// Bytes of the matrix.
-    pub fn matrix_bytes(&self) -> usize {
-        2 * matrix_words(self.matrix_rows(), self.counts.columns)
+    pub fn matrix_bytes(&self) -> u64 {
+        matrix_bytes(self.matrix_rows(), self.counts.columns)
     }
 
     /// Bytes of the prepared packs: words, masks and last digits.
-    pub fn packs_bytes(&self) -> usize {
+    pub fn packs_bytes(&self) -> u64 {
         let (Selection { capacity, .. }, SelectionBits { gadget, .. }) = (self.counts, self.bits);
         let last = if F::has_last(RING.degree, capacity) { gadget.levels } else { 0 };
         let words = self.counts.pack_words_bytes::<F>(gadget);
-        words + self.counts.packs() * (1 + last) * 8 * RING.degree
+        words + self.counts.packs() as u64 * ((1 + last) * 8 * RING.degree) as u64
     }
 
     /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or
@@ -126,7 +126,7 @@ impl<F: Family> SelectionParams<F> {
         let blocks = columns.div_ceil(RING.degree) + 1;
         let counts = counts
             .with(Operation::Select16, self.matrix_bytes() as f64, self.matrix_rows() / ROWS)
-            .with(Operation::HintTransform, (singles * blocks) as f64, singles)
+            .with(Operation::HintTransform, singles as f64 * blocks as f64, singles)
             .with(Operation::Word, words as f64, 1);
         F::count_packs(counts, self.counts.packs(), RING.degree, capacity, self.bits.gadget.levels)
     }
@@ -141,7 +141,7 @@ impl<F: Family> SelectionParams<F> {
         let (rows, blocks) = (packs * self.counts.capacity, self.counts.columns.div_ceil(RING.degree));
         let full_packs = rows as f64 / RING.degree as f64;
         let each = PACK.0 + PACK.1 * self.bits.gadget.levels as f64;
-        let counts = counts.with(Operation::HintTransform, (rows * blocks) as f64, rows / ROWS);
+        let counts = counts.with(Operation::HintTransform, rows as f64 * blocks as f64, rows / ROWS);
         counts.with(Operation::Pack, full_packs * each, packs)
     }
 

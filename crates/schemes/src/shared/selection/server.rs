@@ -217,7 +217,7 @@ impl<F: Family> PackedMatrix<F> {
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     pub fn load(params: &SelectionParams<F>, seed: &Seed, source: &dyn SectionSource) -> Result<Self> {
-        let tiles = sized(source, MATRIX, params.matrix_bytes())?;
+        let tiles = sized(source, MATRIX, params.matrix_bytes() as usize)?;
         let (packing, packs) = (params.packing(seed)?, params.counts.packs());
         let packs = PreparedPacks::load(names(params.scheme), &packing, packs, source)?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
@@ -228,7 +228,7 @@ impl<F: Family> PackedMatrix<F> {
 /// [`Error::Length`] for tiles of another matrix.
 fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: AlignedBytes) -> Result<BlobSlice<i16>> {
     let tiles = BlobSlice::new(tiles.into(), MATRIX)?;
-    Error::check_length(MATRIX, tiles.bytes().len(), params.matrix_bytes())?;
+    Error::check_length(MATRIX, tiles.bytes().len(), params.matrix_bytes() as usize)?;
     Ok(tiles)
 }
 

@@ -97,7 +97,7 @@ impl Params {
             query_keys: keys as u64,
             query: sealed(selector + keys),
             answer: sealed(self.selection.answer_parts().iter().sum()),
-            database: self.selection.matrix_bytes() as u64,
+            database: self.selection.matrix_bytes(),
             material: self.selection.packs_bytes() as u64,
             ..Sizes::default()
         }
@@ -110,7 +110,7 @@ impl Params {
     }
 
     fn work(&self) -> Work {
-        let words = (self.layout.rows * self.layout.columns) as f64;
+        let words = self.layout.rows as f64 * self.layout.columns as f64;
         let encode = Counts::new().with(Operation::Encode16, words, self.layout.columns);
         let packs = (self.layout.rows / DEGREE) as f64;
         Work {

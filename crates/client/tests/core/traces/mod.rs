@@ -1,0 +1,81 @@
+//! Requests do not depend on what is looked up, whatever the server does.
+//!
+//! A lying server stands between the client and the service. For each of its scripts, the client
+//! makes the same lookups with different indices, with different keys, and with a present and an
+//! absent key. Its requests must be the same: their number, order, addresses, headers and lengths.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `liar` | the server that lies, and its faults |
+//! | `scripts` | the scripts: which faults, where, when |
+//! | `schemes` | the schemes, some of them with short keys |
+//! | `world` | the databases of a scheme, and other databases that a lying server may offer |
+//! | `runs` | lookups under a script, and what the server sees of them |
+//! | `socket` | the same over HTTP |
+
+#![allow(unreachable_pub)]
+
+mod liar;
+mod runs;
+mod schemes;
+mod scripts;
+mod socket;
+mod world;
+
+use world::World;
+
+/// One script in so many is played over HTTP against most schemes.
+const SOME: usize = 9;
+
+/// One test for each private scheme, so that a failure names it.
+macro_rules! traces {
+    ($($name:ident),* $(,)?) => {
+        $(#[test]
+        fn $name() {
+            every_script(stringify!($name));
+        })*
+
+        #[test]
+        fn every_private_scheme_is_tested() {
+            let tested = [$(stringify!($name).replace('_', "-")),*];
+            assert_eq!(schemes::private_schemes(), tested);
+        }
+    };
+}
+
+traces! {
+    simple,
+    inspire,
+    double,
+    inspire2,
+    inspire0,
+    ypir,
+    simpleypir,
+    zip,
+    zipdouble,
+    inspire_batch,
+    simple_batch,
+    pirouette,
+    respire,
+    pirouette_encrypted,
+    depir,
+}
+
+/// Plays every script against a scheme, and some of them over HTTP.
+fn every_script(name: &str) {
+    let world = World::of(&name.replace('_', "-"));
+    let over_http = if name == "simple" { 1 } else { SOME };
+    for side in &world.sides {
+        scripts::all().iter().for_each(|script| runs::compare(&world, side, script));
+        scripts::all().iter().step_by(over_http).for_each(|script| socket::compare(&world, side, script));
+    }
+}
+
+#[test]
+fn there_are_enough_scripts_and_their_names_differ() {
+    let mut names: Vec<_> = scripts::all().iter().map(|script| script.name.clone()).collect();
+    assert!(names.len() >= 40, "{}", names.len());
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), scripts::all().len());
+}

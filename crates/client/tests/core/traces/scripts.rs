@@ -1,0 +1,252 @@
+//! The scripts of the lying server.
+
+use std::ops::Range;
+
+use super::liar::{Fault, Lie, Place};
+use super::world::Other;
+
+/// Faults that are played together.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub name: String,
+    pub faults: Vec<Fault>,
+    /// What the client must have for the faults to be met.
+    pub start: Start,
+    /// Set if the client waits between its requests, for seconds or minutes.
+    pub waits: bool,
+}
+
+/// The client at the start of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Any; a client of a scheme with client keys is registered.
+    Any,
+    /// A client that is registered.
+    Registered,
+    /// A client of a scheme with client keys that must register first.
+    New,
+}
+
+/// The first response, the second one, all of them.
+const FIRST: Range<usize> = 0..1;
+const SECOND: Range<usize> = 1..2;
+const ALL: Range<usize> = 0..usize::MAX;
+
+/// Every refusal of the interface, and some that no service sends.
+const REFUSALS: [(u16, &str); 28] = [
+    (400, "interrupted"),
+    (400, "malformed"),
+    (400, "no_client"),
+    (400, "ticket_count"),
+    (400, "wrong_length"),
+    (400, "checksum"),
+    (401, "unauthorized"),
+    (403, "forbidden"),
+    (403, "not_allowed"),
+    (404, "no_registry"),
+    (404, "unknown_database"),
+    (404, "unknown_route"),
+    (405, "wrong_method"),
+    (408, "too_slow"),
+    (409, "already_registered"),
+    (409, "upload_incomplete"),
+    (409, "wrong_offset"),
+    (409, "wrong_version"),
+    (410, "client_gone"),
+    (410, "ticket_used"),
+    (413, "over_quota"),
+    (413, "too_long"),
+    (429, "busy"),
+    (429, "too_many"),
+    (500, "internal"),
+    (503, "no_ticket"),
+    (503, "not_ready"),
+    (599, "what"),
+];
+
+/// Every script.
+pub fn all() -> Vec<Script> {
+    [
+        opening(),
+        public_parts(),
+        other_databases(),
+        answers(),
+        refusals(),
+        waiting(),
+        registering(),
+        resuming(),
+    ]
+    .concat()
+}
+
+fn script(name: impl Into<String>, faults: &[(Place, Range<usize>, Lie)]) -> Script {
+    let fault = |(place, when, lie): &(Place, Range<usize>, Lie)| Fault {
+        place: *place,
+        when: when.clone(),
+        lie: lie.clone(),
+    };
+    Script { name: name.into(), faults: faults.iter().map(fault).collect(), start: Start::Any, waits: false }
+}
+
+/// The list of databases and the description.
+fn opening() -> Vec<Script> {
+    let list = |name: &str, lie| script(format!("list: {name}"), &[(Place::List, FIRST, lie)]);
+    let info = |name: &str, lie| script(format!("description: {name}"), &[(Place::Info, ALL, lie)]);
+    vec![
+        script("no lie", &[(Place::List, FIRST, Lie::Late(0))]),
+        list("empty", Lie::Json(|json| json["databases"] = serde_json::json!([]))),
+        list("lost", Lie::Lost),
+        list("a redirection", Lie::Redirect),
+        info("noise", Lie::Noise),
+        info("cut", Lie::Cut),
+        info("another scheme's name", Lie::Json(|json| json["scheme"] = "plain".into())),
+        info("half of the records", Lie::Json(|json| json["records"] = 20.into())),
+        info("another version", Lie::Json(|json| json["version"] = "0123456789abcdef".into())),
+        info("a shorter bundle", Lie::Json(|json| json["sizes"]["bundle"] = 10.into())),
+        info("a longer bundle", Lie::Json(|json| json["sizes"]["bundle"] = u64::MAX.into())),
+        info("longer answers", Lie::Json(|json| json["sizes"]["answer"] = u64::MAX.into())),
+        info("no query fits", Lie::Json(|json| json["max_batch"] = 0.into())),
+        info("one query fits", Lie::Json(|json| json["max_batch"] = 1.into())),
+        info("all queries fit", Lie::Json(|json| json["max_batch"] = 1_000_000.into())),
+        info(
+            "keys for indices",
+            Lie::Json(|json| json["keyed"] = (!json["keyed"].as_bool().unwrap()).into()),
+        ),
+    ]
+}
+
+/// Public parts that are damaged, or of another database than the description.
+fn public_parts() -> Vec<Script> {
+    let public = |name: &str, lie| script(format!("public part: {name}"), &[(Place::Public, ALL, lie)]);
+    let damaged = [
+        ("a byte shorter", Lie::Shorter),
+        ("a byte longer", Lie::Longer),
+        ("empty", Lie::Empty),
+        ("zeros", Lie::Zeros),
+        ("noise", Lie::Noise),
+        ("another bit", Lie::LastBit),
+        ("cut", Lie::Cut),
+        ("of another version", Lie::Version(Some("0123456789abcdef"))),
+        ("of no version", Lie::Version(None)),
+        ("of the same records prepared again", Lie::PublicOf(Other::Newer)),
+        ("of half of the records", Lie::PublicOf(Other::Half)),
+        ("of another scheme", Lie::PublicOf(Other::OtherScheme)),
+        ("of a scheme that is not private", Lie::PublicOf(Other::Plain)),
+    ];
+    damaged.into_iter().map(|(name, lie)| public(name, lie)).collect()
+}
+
+/// Other databases, offered with their own descriptions.
+fn other_databases() -> Vec<Script> {
+    let others = [
+        ("the same records prepared again", Other::Newer),
+        ("half of the records", Other::Half),
+        ("one record", Other::One),
+        ("another scheme", Other::OtherScheme),
+        ("a scheme that is not private", Other::Plain),
+    ];
+    let mut scripts = Vec::new();
+    for (name, other) in others {
+        let swap = Lie::Swap(other);
+        scripts.push(script(format!("from the start: {name}"), &[(Place::List, FIRST, swap.clone())]));
+        // The service refuses the query, since it is for the earlier version.
+        scripts.push(script(format!("at the first query: {name}"), &[(Place::Query, FIRST, swap.clone())]));
+        scripts.push(script(format!("at the second query: {name}"), &[(Place::Query, SECOND, swap.clone())]));
+        let back = [(Place::Query, FIRST, swap), (Place::Query, SECOND, Lie::Swap(Other::Newer))];
+        scripts.push(script(format!("for one query: {name}"), &back));
+    }
+    let each_time = [(Place::Query, ALL, Lie::Swap(Other::Newer))];
+    scripts.push(script("at every query: the same records prepared again", &each_time));
+    scripts
+}
+
+/// Answers that are damaged, or to other queries.
+fn answers() -> Vec<Script> {
+    let damages = [
+        ("a byte shorter", Lie::Shorter),
+        ("a byte longer", Lie::Longer),
+        ("twice", Lie::Twice),
+        ("empty", Lie::Empty),
+        ("zeros", Lie::Zeros),
+        ("noise", Lie::Noise),
+        ("another first bit", Lie::FirstBit),
+        ("another last bit", Lie::LastBit),
+        ("in another order", Lie::Swapped),
+        ("of the query before", Lie::Replayed),
+        ("late", Lie::Late(5)),
+        ("cut", Lie::Cut),
+        ("lost", Lie::Lost),
+    ];
+    let second = |(name, lie): &(&str, Lie)| {
+        script(format!("second answers: {name}"), &[(Place::Query, SECOND, lie.clone())])
+    };
+    let all = |(name, lie): &(&str, Lie)| {
+        script(format!("all answers: {name}"), &[(Place::Query, ALL, lie.clone())])
+    };
+    damages.iter().map(second).chain(damages[8..].iter().map(all)).collect()
+}
+
+/// Every refusal of a query: one after the other, and some of them for ever.
+fn refusals() -> Vec<Script> {
+    let one = |(number, &(status, code)): (usize, &(u16, &'static str))| {
+        (Place::Query, number..number + 1, Lie::Refuse(status, code))
+    };
+    let each: Vec<_> = REFUSALS.iter().enumerate().map(one).collect();
+    let always = |&(status, code): &(u16, &'static str)| {
+        let name = format!("all queries refused: {status} {code}");
+        script(name, &[(Place::Query, ALL, Lie::Refuse(status, code))])
+    };
+    let repeated = [(409, "wrong_version"), (410, "client_gone"), (410, "ticket_used"), (429, "busy")];
+    let mut scripts = vec![script("queries refused with every code in turn", &each)];
+    scripts.extend(repeated.iter().map(always));
+    scripts
+}
+
+/// Lies that make the client wait.
+fn waiting() -> Vec<Script> {
+    let waits = |name: &str, when, lie| Script {
+        waits: true,
+        ..script(format!("waiting: {name}"), &[(Place::Query, when, lie)])
+    };
+    vec![
+        waits("a busy server", FIRST, Lie::RefuseFor(429, "busy", 7)),
+        waits("a ticket for ever", ALL, Lie::RefuseFor(503, "no_ticket", 1_000_000)),
+        waits("a late answer", FIRST, Lie::Late(20)),
+        waits("an answer after an hour", FIRST, Lie::Late(3600)),
+    ]
+}
+
+/// Lies to a client that registers.
+fn registering() -> Vec<Script> {
+    let lies = [
+        ("refused as too many", Lie::Refuse(429, "too_many")),
+        ("refused as over the quota", Lie::Refuse(413, "over_quota")),
+        ("refused for another version", Lie::Refuse(409, "wrong_version")),
+        ("lost", Lie::Lost),
+        ("noise", Lie::Noise),
+        ("no tickets ahead", Lie::Json(|json| json["tickets_ahead"] = 0.into())),
+        ("many tickets ahead", Lie::Json(|json| json["tickets_ahead"] = u64::MAX.into())),
+    ];
+    let new = |(name, lie): (&str, Lie)| Script {
+        start: Start::New,
+        ..script(format!("registering: {name}"), &[(Place::Register, FIRST, lie)])
+    };
+    lies.into_iter().map(new).collect()
+}
+
+/// Lies to a client that is registered already.
+fn resuming() -> Vec<Script> {
+    let lies = [
+        ("gone", Lie::Refuse(410, "client_gone")),
+        ("refused", Lie::Refuse(403, "forbidden")),
+        ("noise", Lie::Noise),
+        ("a later ticket", Lie::Json(|json| json["next_ticket"] = 100.into())),
+        ("no tickets ahead", Lie::Json(|json| json["tickets_ahead"] = 0.into())),
+        ("an upload that never began", Lie::Json(|json| json["status"] = "uploading".into())),
+    ];
+    let resumed = |(name, lie): (&str, Lie)| Script {
+        start: Start::Registered,
+        ..script(format!("resuming: {name}"), &[(Place::Status, FIRST, lie)])
+    };
+    lies.into_iter().map(resumed).collect()
+}

@@ -1,0 +1,145 @@
+//! The same over HTTP: the blocking transport adds no request of its own.
+//!
+//! The server sees connections, request lines, headers and lengths.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use papir_client::core::{Failure, Method, Response};
+use papir_client::{Connection, Error, Options};
+use papir_protocol::header;
+
+use super::liar::Liar;
+use super::runs::{assert_same, calls};
+use super::scripts::{Script, Start};
+use super::world::{Side, Want, World};
+use crate::peer::Call;
+
+/// What the server sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Connected,
+    Request { line: String, headers: Vec<(String, String)>, bytes: usize },
+}
+
+/// Plays a script over HTTP for every lookup of a database.
+pub fn compare(world: &World, side: &Side, script: &Script) {
+    if script.waits || script.start != Start::Any && side.registered.is_none() {
+        return;
+    }
+    let first = observe(world, side, script, &side.wanted[0]);
+    for want in &side.wanted[1..] {
+        let other = observe(world, side, script, want);
+        assert_same(&first, &other, &format!("over HTTP: {}: {want:?}", script.name));
+    }
+}
+
+fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Vec<Seen> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let state = tempfile::tempdir().unwrap();
+    let options = Options {
+        owner_key: world.settings.owner_key.clone(),
+        schemes: world.settings.schemes.clone(),
+        state: Some(state.path().to_owned()),
+        ..Options::default()
+    };
+    let service = Mutex::new((side.peer(false), Liar::new(side, &[])));
+    let (seen, stopped) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            serve(&listener, &stopped, &seen, &|call| {
+                let (peer, liar) = &mut *service.lock().unwrap();
+                liar.deliver(peer, call)
+            })
+        });
+        if script.start != Start::New && side.registered.is_some() {
+            Connection::open_with(&url, &options).unwrap().register().unwrap();
+        }
+        service.lock().unwrap().1 = Liar::new(side, &script.faults);
+        let _ = look_up(&url, &options, side, want);
+        stopped.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(listener.local_addr().unwrap());
+    });
+    seen.into_inner().unwrap()
+}
+
+/// The usual calls. Errors do not stop the caller.
+fn look_up(url: &str, options: &Options, side: &Side, want: &Want) -> Result<(), Error> {
+    let mut connection = Connection::open_with(url, options)?;
+    for call in calls(side, want) {
+        let _ = match want {
+            Want::Index(_) => {
+                connection.get_indices(&call.iter().map(|want| want.index()).collect::<Vec<_>>()).map(drop)
+            }
+            Want::Key(_) => {
+                connection.get_keys(&call.iter().map(|want| want.key()).collect::<Vec<_>>()).map(drop)
+            }
+        };
+    }
+    Ok(())
+}
+
+type Deliver<'a> = dyn Fn(&Call) -> Result<Response, Failure> + Sync + 'a;
+
+/// Serves one connection after the other.
+fn serve(listener: &TcpListener, stopped: &AtomicBool, seen: &Mutex<Vec<Seen>>, deliver: &Deliver<'_>) {
+    for stream in listener.incoming() {
+        if stopped.load(Ordering::SeqCst) {
+            return;
+        }
+        seen.lock().unwrap().push(Seen::Connected);
+        let stream = stream.unwrap();
+        let mut reader = BufReader::new(&stream);
+        while let Some((line, call)) = read_call(&mut reader) {
+            let headers = call.headers.iter().filter(|(name, _)| name != "host").cloned().collect();
+            seen.lock().unwrap().push(Seen::Request { line, headers, bytes: call.body.len() });
+            if !deliver(&call).is_ok_and(|response| write(&stream, response)) {
+                break;
+            }
+        }
+    }
+}
+
+/// Reads a request. `None` at the end of the connection.
+fn read_call(reader: &mut impl BufRead) -> Option<(String, Call)> {
+    let (mut line, mut headers) = (String::new(), Vec::new());
+    reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+        headers.push((name.to_ascii_lowercase(), value.to_owned()));
+    }
+    let mut words = line.split(' ');
+    let method = match words.next()? {
+        "GET" => Method::Get,
+        "POST" => Method::Post,
+        "PATCH" => Method::Patch,
+        other => panic!("{other}"),
+    };
+    let path = words.next()?.to_owned();
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let mut body = vec![0; length.map_or(0, |(_, length)| length.parse().unwrap())];
+    reader.read_exact(&mut body).ok()?;
+    Some((line, Call { method, path, headers, body }))
+}
+
+/// Writes a response. Returns false if the connection ends with it. A refusal that asks for
+/// patience asks for none.
+fn write(mut stream: &TcpStream, response: Response) -> bool {
+    let Response { status, mut headers, body } = response;
+    if [429, 503].contains(&status) {
+        headers.retain(|(name, _)| name != header::RETRY_AFTER);
+        headers.push((header::RETRY_AFTER.to_owned(), "0".to_owned()));
+    }
+    // A body that breaks off is announced and not sent.
+    let announced = body.as_ref().map_or(100, Vec::len);
+    let mut head = format!("HTTP/1.1 {status} x\r\ncontent-length: {announced}\r\n");
+    headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
+    let sent = stream.write_all(&[head.as_bytes(), b"\r\n", body.as_deref().unwrap_or_default()].concat());
+    sent.is_ok() && body.is_ok()
+}

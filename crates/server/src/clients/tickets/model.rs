@@ -1,0 +1,162 @@
+//! Random histories of clients against the tables, compared with a model: queries are lost, refused,
+//! repeated; states are restored from copies; clients are evicted; versions change.
+
+use std::collections::BTreeMap;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use papir_core::Version;
+
+use super::super::id::ClientId;
+use super::super::row::Row;
+use super::super::store::{Quota, Store};
+use super::{TakeError, TicketUse};
+
+const DATABASE: &str = "a";
+const WINDOW: u64 = 16;
+const STEPS: usize = 4000;
+
+/// The client's half of the state machine.
+#[derive(Clone, Debug)]
+struct Client {
+    id: u128,
+    next: u64,
+    /// Queries that were sent and not answered: number, version and hash.
+    waiting: Vec<(u64, u8, [u8; 32])>,
+}
+
+/// The server's tables, and what the server has seen.
+struct World {
+    store: Store,
+    version: u8,
+    registered: u128,
+    client: Client,
+    copies: Vec<Client>,
+    /// The first query that the service saw with each number.
+    seen: BTreeMap<(u128, u64), (u8, [u8; 32])>,
+    answered: usize,
+    refused: usize,
+    rng: ChaCha20Rng,
+}
+
+fn version(number: u8) -> Version {
+    Version([number; 8])
+}
+
+impl World {
+    fn register(&mut self) {
+        self.registered += 1;
+        let quota = Quota { clients: 1000, bytes: u64::MAX };
+        let row = Row::new(10, version(self.version), 0, u64::MAX);
+        self.store.add(DATABASE, ClientId::of(self.registered), &row, quota).unwrap();
+        self.client = Client { id: self.registered, next: 0, waiting: Vec::new() };
+    }
+
+    /// A fresh query: its number is taken before it is sent.
+    fn query(&mut self) {
+        let mut hash = [0; 32];
+        self.rng.fill_bytes(&mut hash);
+        self.client.waiting.push((self.client.next, self.version, hash));
+        self.client.next += 1;
+    }
+
+    /// Sends one of the waiting queries, and checks the service's answer against the model.
+    fn send(&mut self) {
+        if self.client.waiting.is_empty() {
+            return;
+        }
+        let position = self.rng.next_u32() as usize % self.client.waiting.len();
+        let (number, sent, hash) = self.client.waiting[position];
+        let uses = [TicketUse { number, hash }];
+        let id = ClientId::of(self.client.id);
+        let taken = self.store.take_tickets(DATABASE, id, version(sent), &uses, |_| {}, WINDOW);
+        let newest = self.newest_seen();
+        let first = *self.seen.entry((self.client.id, number)).or_insert((sent, hash));
+        let behind = newest.is_some_and(|newest| number + WINDOW < newest + 1);
+        match taken {
+            Ok(_) => {
+                assert_eq!(first, (sent, hash), "number {number} answers two queries");
+                assert!(!behind, "{number} is older than the window: the newest is {newest:?}");
+                self.answered += 1;
+                self.client.waiting.swap_remove(position);
+            }
+            Err(TakeError::NotReady(_)) => assert!(first == (sent, hash) && !behind),
+            Err(TakeError::Used(_)) => {
+                assert!(first != (sent, hash) || behind, "{number} is refused to its own query");
+                self.refused += 1;
+                // The state was copied, or the query is too old: the client registers anew.
+                self.register();
+            }
+            Err(TakeError::Gone) => self.register(),
+            Err(TakeError::Storage(error)) => panic!("{error}"),
+        }
+    }
+
+    fn newest_seen(&self) -> Option<u64> {
+        let of_client = (self.client.id, 0)..=(self.client.id, u64::MAX);
+        self.seen.range(of_client).next_back().map(|((_, number), _)| *number)
+    }
+
+    /// Prepares a ticket that a waiting query lacks, else the next one.
+    fn prepare(&self) {
+        let id = ClientId::of(self.client.id);
+        let next = (self.client.next, self.version);
+        let waiting = self.client.waiting.iter().map(|(number, sent, _)| (*number, *sent));
+        for (number, sent) in waiting.chain([next]) {
+            if self.store.lacks_ticket(id, version(sent), number).unwrap() {
+                self.store.put_ticket(DATABASE, id, version(sent), number, &[sent; 3]).unwrap();
+                return;
+            }
+        }
+    }
+
+    /// Every waiting query of the client is answered once its ticket is prepared.
+    fn settle(&mut self) {
+        let (id, waiting) = (self.client.id, self.client.waiting.len());
+        for _ in 0..200 * (waiting + 1) {
+            self.prepare();
+            self.send();
+        }
+        assert!(self.client.id != id || self.client.waiting.is_empty(), "{:?}", self.client);
+    }
+
+    fn step(&mut self) {
+        match self.rng.next_u32() % 100 {
+            0..30 => self.query(),
+            30..65 => self.send(),
+            65..85 => self.prepare(),
+            // A query is lost before the service sees it, or its answer is.
+            85..90 => drop(self.client.waiting.pop()),
+            90..93 => self.copies.push(self.client.clone()),
+            93..95 => {
+                if let Some(copy) = self.copies.pop() {
+                    self.client = copy;
+                }
+            }
+            95..97 => self.version = self.version.wrapping_add(1),
+            97 => drop(self.store.remove(DATABASE, ClientId::of(self.client.id)).unwrap()),
+            _ => self.settle(),
+        }
+    }
+}
+
+#[test]
+fn a_number_belongs_to_the_first_query_that_the_service_sees() {
+    for seed in 0..3 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut world = World {
+            store: Store::open(&folder.path().join("registry.redb")).unwrap(),
+            version: 1,
+            registered: 0,
+            client: Client { id: 0, next: 0, waiting: Vec::new() },
+            copies: Vec::new(),
+            seen: BTreeMap::new(),
+            answered: 0,
+            refused: 0,
+            rng: ChaCha20Rng::from_seed([seed; 32]),
+        };
+        world.register();
+        (0..STEPS / 3).for_each(|_| world.step());
+        assert!(world.answered > 100 && world.refused > 0, "{} and {}", world.answered, world.refused);
+    }
+}
