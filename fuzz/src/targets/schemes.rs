@@ -7,7 +7,9 @@ use chacha20::ChaCha20Rng;
 use papir_core::envelope::{Header, Kind};
 use papir_core::erased::{ErasedClient, ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Blob, Error, Goal, NoProgress, NotPrivate, OwnerKey, RecordBuffer, Result, Shape, Version};
+use papir_core::{
+    Blob, Choice, Error, Goal, NoProgress, NotPrivate, OwnerKey, RecordBuffer, Result, Shape, Version,
+};
 use papir_schemes::registry;
 use rand_core::{Rng, SeedableRng};
 

@@ -34,7 +34,7 @@ pub(super) const LEVEL: Level =
 pub struct Columns<T> {
     pub(super) layout: Layout,
     pub(super) budget: Budget,
-    lwe: LweParams,
+    pub(super) lwe: LweParams,
     set: PhantomData<fn() -> T>,
 }
 
@@ -46,7 +46,7 @@ pub struct Position {
 }
 
 /// A: its rows belong to the columns of D.
-fn masks(seed: Seed) -> Masks {
+pub(super) fn masks(seed: Seed) -> Masks {
     Masks::module(seed, "zip/lwe-matrix")
 }
 

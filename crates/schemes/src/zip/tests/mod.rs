@@ -3,6 +3,7 @@
 
 mod params;
 mod residues;
+mod reuse;
 mod slots;
 
 use chacha20::ChaCha20Rng;
