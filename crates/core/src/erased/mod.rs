@@ -3,6 +3,7 @@
 //! For servers, command lines and bindings. [`Erased`] turns any [`Scheme`](crate::scheme::Scheme)
 //! into it.
 
+mod hedged;
 mod identity;
 mod typed;
 

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::hedged::Hedged;
 use super::identity::IDENTITY;
 use super::{
     ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState, TOO_FEW,
@@ -389,9 +390,15 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(ErasedSecret, Vec<u8>)> {
-        let state = state.map(state_of_mut::<S>).transpose()?;
-        let (secret, query) = self.client.query(state, indices, rng)?;
-        let sealed = envelope::seal(&self.header(Kind::Query), &query.encode(self.client.params()));
+        let (params, header) = (self.client.params(), self.header(Kind::Query));
+        let (secret, query) = match state.map(state_of_mut::<S>).transpose()? {
+            None => self.client.query(None, indices, rng)?,
+            Some(state) => {
+                let kept = Zeroizing::new(state.encode(params));
+                self.client.query(Some(state), indices, &mut Hedged::new(&kept, &header, indices, rng))?
+            }
+        };
+        let sealed = envelope::seal(&header, &query.encode(params));
         Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
     }
 
