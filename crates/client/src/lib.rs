@@ -34,8 +34,8 @@ mod rng;
 mod state;
 
 #[cfg(feature = "blocking")]
-pub use blocking::{Connection, Options, Registrations, ready};
-pub use core::{Costs, MoreSchemes, Token, Watcher};
+pub use blocking::{Connection, Options, Registrations, fetch_log, ready};
+pub use core::{CheckpointSettings, Costs, MoreSchemes, Token, Watcher};
 pub use error::{Error, Result};
 pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]

@@ -20,6 +20,8 @@ use rand_core::{CryptoRng, SeedableRng};
 
 pub const RECORDS: u64 = 50;
 pub const MAX_BATCH: usize = 4;
+/// The time of day at the start of a test, in seconds since 1970.
+pub const EPOCH: u64 = 1_800_000_000;
 
 /// Record `index` of the version made from `seed`.
 pub fn record(seed: u64, index: u64) -> Vec<u8> {
@@ -44,6 +46,10 @@ pub struct FixedPlatform {
 impl Platform for FixedPlatform {
     fn now(&self) -> Duration {
         *self.now.lock().unwrap()
+    }
+
+    fn unix_time(&self) -> u64 {
+        EPOCH + self.now().as_secs()
     }
 
     fn rng(&self) -> Box<dyn CryptoRng + '_> {
@@ -115,8 +121,7 @@ impl Peer {
             step = match step {
                 Step::Send(request, then) => then.resume(self.respond(request)),
                 Step::Wait(duration, then) => {
-                    self.log(Event::Waited(duration.as_secs()));
-                    *self.platform.now.lock().unwrap() += duration;
+                    self.wait(duration);
                     then.resume()
                 }
                 Step::Store(request, then) => then.resume(Ok(self.store(request))),
@@ -130,7 +135,18 @@ impl Peer {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 
-    fn log(&self, event: Event) {
+    /// Lets time pass.
+    pub fn wait(&self, duration: Duration) {
+        self.log(Event::Waited(duration.as_secs()));
+        *self.platform.now.lock().unwrap() += duration;
+    }
+
+    /// The time since the start of the test.
+    pub fn now(&self) -> Duration {
+        self.platform.now()
+    }
+
+    pub fn log(&self, event: Event) {
         self.events.lock().unwrap().push(event);
     }
 
@@ -192,6 +208,7 @@ impl Peer {
             security_source: None,
             failure_log2: None,
             parameters: Default::default(),
+            checkpoint: None,
         }
     }
 
@@ -247,7 +264,7 @@ impl Peer {
         }
     }
 
-    fn store(&mut self, request: StoreRequest) -> Stored {
+    pub fn store(&mut self, request: StoreRequest) -> Stored {
         assert_eq!(request.slot, "https://papir.example/v1/databases/table");
         let (name, stored) = match request.action {
             StoreAction::Lock => ("lock", Stored::Locked(StoreLock::new(Unlock(Arc::clone(&self.events))))),
