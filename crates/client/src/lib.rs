@@ -35,7 +35,7 @@ mod state;
 
 #[cfg(feature = "blocking")]
 pub use blocking::{Connection, Options, Registrations, fetch_log, ready};
-pub use core::{CheckpointSettings, Costs, MoreSchemes, Token, Watcher};
+pub use core::{CheckpointSettings, Costs, MoreSchemes, ShownLog, Token, Watcher};
 pub use error::{Error, Result};
 pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]

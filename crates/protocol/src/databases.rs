@@ -66,6 +66,7 @@ pub struct DatabaseInfo {
     pub parameters: BTreeMap<String, String>,
     /// The owner's newest checkpoint; absent if the database is not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub checkpoint: Option<CheckpointInfo>,
 }
 

@@ -175,6 +175,15 @@ fn requests_to_witnesses_have_the_format_of_the_specification() {
 }
 
 #[test]
+fn copies_of_one_log_differ_nowhere_and_two_logs_at_the_fork() {
+    let owner = key("o", 1);
+    let (short, long) = (log(3, &owner), log(6, &owner));
+    assert_eq!((short.first_difference(&long), long.first_difference(&short)), (None, None));
+    let fork = append(Some(&short), 9, &owner).unwrap();
+    assert_eq!((fork.first_difference(&long), long.first_difference(&fork)), (Some(3), Some(3)));
+}
+
+#[test]
 fn names_of_databases_with_odd_bytes() {
     let statement = Statement { database: "a b/ü".into(), ..version(0) };
     let log = Log::append(None, &statement, &key("o", 1), &[]).unwrap();

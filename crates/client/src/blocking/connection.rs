@@ -1,12 +1,12 @@
 //! A blocking connection to one database of a service.
 
-use papir_checkpoint::{Accepted, Log};
+use papir_checkpoint::Accepted;
 use papir_lookup::{Lookup, Wanted};
 use papir_protocol::DatabaseInfo;
 
 use super::options::Options;
 use super::transport::Transport;
-use crate::core::{self, Costs, Session};
+use crate::core::{self, Costs, Session, ShownLog};
 use crate::error::Result;
 
 /// A private client of one database of a service. Clones share the public part, and start with the
@@ -29,13 +29,13 @@ pub fn ready(url: &str, options: &Options) -> Result<()> {
     Transport::new(service.address(), &options)?.run(core::ready(service))
 }
 
-/// Fetches the log of a signed database, for comparisons. Its signatures are not verified.
+/// Fetches what a service shows of a signed database, for comparisons. Signatures are not verified.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network,
 /// [`Error::NoCheckpoint`](crate::Error::NoCheckpoint) and
 /// [`Error::Checkpoint`](crate::Error::Checkpoint).
-pub fn fetch_log(url: &str, options: &Options) -> Result<Log> {
+pub fn fetch_log(url: &str, options: &Options) -> Result<ShownLog> {
     let service = options.service(url)?;
     Transport::new(service.address(), options)?.run(core::fetch_log(service, options.settings()))
 }

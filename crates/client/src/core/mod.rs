@@ -54,7 +54,7 @@ mod task;
 
 pub use address::Address;
 pub use costs::Costs;
-pub use logs::fetch_log;
+pub use logs::{ShownLog, fetch_log};
 pub use operator::{RegisteredClients, ready};
 pub use owner_pin::PinnedOwner;
 pub use platform::Platform;
