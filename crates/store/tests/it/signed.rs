@@ -255,3 +255,19 @@ fn a_snapshot_with_the_checkpoint_of_another_is_refused() {
     update.sign = Some(signing(1, 1));
     assert_eq!(updated(&update).unwrap_err().code(), "malformed");
 }
+
+#[cfg(feature = "cloud")]
+#[test]
+fn copies_carry_the_checkpoint_unchanged() {
+    use papir_store::remote::{Location, PushOptions, Settings, pull, push};
+    let (files, store) = (folder(), folder());
+    let options = options(files.path());
+    run(&options).unwrap();
+    let url = format!("file://{}/words.pir", store.path().display());
+    let location = Location::parse(&url, None, Settings::default()).unwrap();
+    push(&options.out, &location, PushOptions::pruning(), &NoProgress).unwrap();
+    let copy = files.path().join("copy.pir");
+    pull(&location, &copy, &NoProgress).unwrap();
+    assert_eq!(log(&copy), log(&options.out));
+    accept(&copy, 1, START);
+}
