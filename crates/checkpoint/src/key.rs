@@ -55,7 +55,8 @@ impl Kind {
 pub struct VerifyingKey {
     name: KeyName,
     kind: Kind,
-    key: ed25519_dalek::VerifyingKey,
+    /// Compressed: checked to be a point, and decompressed for each verification.
+    key: [u8; KEY_BYTES],
 }
 
 impl VerifyingKey {
@@ -75,7 +76,7 @@ impl VerifyingKey {
         let hash = Sha256::new()
             .chain_update(self.name.as_str())
             .chain_update([b'\n', self.kind as u8])
-            .chain_update(self.key.as_bytes())
+            .chain_update(self.key)
             .finalize();
         id.copy_from_slice(&hash[..4]);
         id
@@ -116,8 +117,8 @@ impl VerifyingKey {
     /// Returns whether an Ed25519 signature of `message` is valid. Keys and points of small order
     /// are refused, so that one signature fits one message and one key.
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        Signature::from_slice(signature)
-            .is_ok_and(|signature| self.key.verify_strict(message, &signature).is_ok())
+        let key = ed25519_dalek::VerifyingKey::from_bytes(&self.key);
+        key.and_then(|key| key.verify_strict(message, &Signature::from_slice(signature)?)).is_ok()
     }
 }
 
@@ -125,7 +126,7 @@ impl fmt::Display for VerifyingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}+", self.name)?;
         self.id().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        write!(f, "+{}", base64::encode(&[&[self.kind as u8][..], self.key.as_bytes()].concat()))
+        write!(f, "+{}", base64::encode(&[&[self.kind as u8][..], &self.key].concat()))
     }
 }
 
@@ -136,9 +137,10 @@ impl FromStr for VerifyingKey {
     fn from_str(text: &str) -> Result<Self> {
         let what = "a public key";
         let Parts { name, id, kind, bytes } = Parts::of(what, text.trim())?;
-        let key = ed25519_dalek::VerifyingKey::from_bytes(&bytes)
-            .map_err(|_| Error::malformed(what, "no point of the curve", "an Ed25519 key"))?;
-        let key = Self { name, kind, key };
+        if ed25519_dalek::VerifyingKey::from_bytes(&bytes).is_err() {
+            return Err(Error::malformed(what, "no point of the curve", "an Ed25519 key"));
+        }
+        let key = Self { name, kind, key: *bytes };
         check_id(what, &key, id)?;
         Ok(key)
     }
@@ -161,7 +163,7 @@ impl SigningKey {
 
     /// The public key.
     pub fn public(&self) -> VerifyingKey {
-        VerifyingKey { name: self.name.clone(), kind: self.kind, key: self.secret.verifying_key() }
+        VerifyingKey { name: self.name.clone(), kind: self.kind, key: self.secret.verifying_key().to_bytes() }
     }
 
     /// Signs a message with Ed25519.

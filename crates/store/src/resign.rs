@@ -93,6 +93,6 @@ fn rewrite<T>(
 }
 
 fn copy(sections: &Sections, sink: &mut dyn SectionSink) -> CoreResult<()> {
-    let kept = sections.table().iter().filter(|section| section.name != CHECKPOINT);
-    kept.map(|section| sink.put(&section.name, &[&sections.blob(&section.name)?])).collect()
+    let mut kept = sections.table().iter().filter(|section| section.name != CHECKPOINT);
+    kept.try_for_each(|section| sink.put(&section.name, &[&sections.blob(&section.name)?]))
 }
