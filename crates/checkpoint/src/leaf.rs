@@ -3,7 +3,7 @@
 //! ```text
 //! bytes  field
 //!     1  format, 1
-//!     1  kind of the base root: 1 the Merkle root of a verifiable database, 2 a hash of the content
+//!     1  kind of the base root: 1 the root of a verifiable database, 2 a hash of the content
 //!     1  length n of the database's name
 //!     n  the database's name
 //!     8  sequence: the leaf's index in the log

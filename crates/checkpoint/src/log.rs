@@ -134,8 +134,8 @@ impl Log {
         self.leaves.last().ok_or_else(empty)
     }
 
-    /// The first sequence at which two logs have different leaves. Two honest copies of one log have
-    /// none, because the shorter one is the beginning of the longer one.
+    /// The first sequence at which two logs have different leaves. Two honest copies of one log
+    /// have none, because the shorter one is the beginning of the longer one.
     pub fn first_difference(&self, other: &Self) -> Option<u64> {
         let differs = self.hashes.iter().zip(&other.hashes).position(|(one, two)| one != two);
         differs.map(|sequence| sequence as u64)

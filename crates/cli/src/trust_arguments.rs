@@ -10,8 +10,8 @@ use crate::spans::Span;
 /// Options of commands that verify checkpoints.
 #[derive(Args)]
 pub(crate) struct TrustArguments {
-    /// The public key of the database's owner (papir checkpoint public). The database must be signed
-    /// under it. `get` and `hold` pin it. Without this option, they pin the key of the first
+    /// The public key of the database's owner (papir checkpoint public). The database must be
+    /// signed under it. `get` and `hold` pin it. Without this option, they pin the key of the first
     /// checkpoint.
     #[arg(long, value_name = "PUBKEY")]
     owner_pub: Option<VerifyingKey>,

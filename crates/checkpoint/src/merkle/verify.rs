@@ -31,8 +31,8 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root
 }
 
 /// Returns whether `proof` shows that the tree of `size` leaves with this root extends the one of
-/// `old_size` leaves with `old_root`. A tree extends the empty one, whose root is not checked, by an
-/// empty proof.
+/// `old_size` leaves with `old_root`. A tree extends the empty one, whose root is not checked, by
+/// an empty proof.
 pub fn verify_consistency(
     (old_size, old_root): (u64, &Hash),
     (size, root): (u64, &Hash),

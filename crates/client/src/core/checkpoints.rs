@@ -56,10 +56,10 @@ impl OwnerTrust {
         Ok(Self { known: owner.is_some(), owner, pin, accepted: None })
     }
 
-    /// Returns whether an owner that was trusted before this session signed the current version. Its
-    /// signature then vouches for the root too.
-    pub(crate) fn vouches(&self) -> bool {
-        self.known && self.accepted.is_some()
+    /// Returns whether the owner was trusted before this session. Its signature then vouches for
+    /// the root too.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known
     }
 
     /// Fetches and verifies the checkpoint of a version.
@@ -114,8 +114,8 @@ impl OwnerTrust {
         }
     }
 
-    /// The pin, if it is of the owner with one of these keys. Sequences belong to one owner's log: a
-    /// caller that gives another owner's key starts anew.
+    /// The pin, if it is of the owner with one of these keys. Sequences belong to one owner's log:
+    /// a caller that gives another owner's key starts anew.
     fn pin_of(&self, keys: [&VerifyingKey; 2]) -> Option<&PinnedOwner> {
         let pin = self.pin.as_ref()?;
         let known = |key: &&VerifyingKey| pin.key.same_key(key) || pin.first.same_key(key);

@@ -22,6 +22,9 @@ const MAX_FETCHES: usize = 3;
 pub(crate) struct Fetched {
     pub(crate) info: DatabaseInfo,
     pub(crate) lookup: Lookup,
+    /// The owner's checkpoint of this version, if it is signed. The caller keeps it once it has
+    /// checked the root.
+    pub(crate) accepted: Option<Box<Accepted>>,
 }
 
 /// The name of the database to use: the one in the settings, else the one in the address, else the
@@ -52,7 +55,7 @@ pub(crate) async fn fetch(
     service: &Service,
     name: &str,
     settings: &Settings,
-    trust: &mut OwnerTrust,
+    trust: &OwnerTrust,
     costs: &mut Costs,
 ) -> Result<Fetched> {
     let start = service.platform.now();
@@ -66,7 +69,7 @@ async fn fetch_both(
     service: &Service,
     name: &str,
     settings: &Settings,
-    trust: &mut OwnerTrust,
+    trust: &OwnerTrust,
     public_bytes: &mut u64,
 ) -> Result<Fetched> {
     let public = path::public(name);
@@ -93,11 +96,10 @@ async fn fetch_both(
             let reason = format!("a public part of version {}: expected {}", lookup.version(), info.version);
             return Err(unexpected(&url, reason));
         }
-        if let Some(accepted) = accepted {
-            check_leaf_root(&url, &lookup, &accepted)?;
-            trust.keep(io, service, name, settings, *accepted).await?;
+        if let Some(accepted) = &accepted {
+            check_leaf_root(&url, &lookup, accepted)?;
         }
-        return Ok(Fetched { info, lookup });
+        return Ok(Fetched { info, lookup, accepted });
     }
     Err(unexpected(&url, format!("another version at each of {MAX_FETCHES} attempts")))
 }
@@ -124,8 +126,8 @@ async fn newest(
     }
 }
 
-/// Refuses a verifiable database with another root than its owner signed, and one that shows no root
-/// although the owner signed one.
+/// Refuses a verifiable database with another root than its owner signed, and one that shows no
+/// root although the owner signed one.
 fn check_leaf_root(url: &str, lookup: &Lookup, accepted: &Accepted) -> Result<()> {
     match accepted.leaf.base {
         Base::Root(root) if lookup.root() != Some(Root(root)) => {

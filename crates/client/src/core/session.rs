@@ -60,7 +60,8 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network,
-    /// [`Error::NoCheckpoint`], [`Error::Checkpoint`], and [`Error::Core`] if the public part is damaged or its scheme is unknown or not private.
+    /// [`Error::NoCheckpoint`], [`Error::Checkpoint`], and [`Error::Core`] if the public part is
+    /// damaged or its scheme is unknown or not private.
     pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
         Task::new(|io| async move { Self::connect(&io, service, settings).await })
     }
@@ -69,15 +70,19 @@ impl Session {
         let name = fetch::choose(io, &service, &settings).await?;
         let mut costs = Costs::default();
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
-        let Fetched { info, lookup } =
-            fetch::fetch(io, &service, &name, &settings, &mut trust, &mut costs).await?;
-        // A root that the trusted owner signed needs no pin: the next version has another one. But the
-        // key of a first checkpoint must not replace a pinned root.
-        if settings.pin && (settings.root.is_some() || !trust.vouches()) {
+        let Fetched { info, lookup, accepted } =
+            fetch::fetch(io, &service, &name, &settings, &trust, &mut costs).await?;
+        // A root that the trusted owner signed needs no pin: the next version has another one. But
+        // a pinned root is checked before the key of a first checkpoint is pinned: otherwise a
+        // service could replace the root by a key of its own.
+        if settings.pin && (settings.root.is_some() || accepted.is_none() || !trust.is_known()) {
             let slot = service.address.identity(&name);
             let (storage, url) = (Storage::new(io, &slot), service.url(&path::database(&name)));
             let root = pins::check_or_pin(storage, &url, settings.root, lookup.root()).await?;
-            settings.root = if trust.accepted.is_some() { settings.root } else { root };
+            settings.root = if accepted.is_some() { settings.root } else { root };
+        }
+        if let Some(accepted) = accepted {
+            trust.keep(io, &service, &name, &settings, *accepted).await?;
         }
         Ok(Self { service, settings, name, info, lookup, costs, trust, registration: None })
     }
@@ -305,8 +310,11 @@ impl Session {
     /// Fetches the public part of the new version. The registration is checked again, since it may
     /// not be valid for that version.
     async fn fetch_again(&mut self, io: &Io) -> Result<()> {
-        let (settings, trust) = (&self.settings, &mut self.trust);
-        let fetched = fetch::fetch(io, &self.service, &self.name, settings, trust, &mut self.costs).await?;
+        let (service, name, settings) = (&self.service, &self.name, &self.settings);
+        let fetched = fetch::fetch(io, service, name, settings, &self.trust, &mut self.costs).await?;
+        if let Some(accepted) = fetched.accepted {
+            self.trust.keep(io, service, name, settings, *accepted).await?;
+        }
         (self.info, self.lookup) = (fetched.info, fetched.lookup);
         self.registration = None;
         Ok(())

@@ -13,7 +13,7 @@ use papir_client::core::{
 };
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
-use papir_lookup::{Bundle, Wanted};
+use papir_lookup::{Bundle, Root, Wanted};
 use papir_schemes::registry;
 
 use crate::peer::{EPOCH, Event, Peer, Reply, record, records, rng, short};
@@ -35,6 +35,7 @@ struct Signed {
     /// Shown before `log`, each once.
     behind: VecDeque<Log>,
     pin: Option<PinnedOwner>,
+    root: Option<Root>,
 }
 
 /// Appends the newest version of the peer, signed at this time.
@@ -50,7 +51,7 @@ impl Signed {
     fn new(key: &SigningKey) -> Self {
         let peer = Peer::new(simple(1));
         let log = Some(append(&peer, None, key, EPOCH, &[]));
-        Self { peer, log, behind: VecDeque::new(), pin: None }
+        Self { peer, log, behind: VecDeque::new(), pin: None, root: None }
     }
 
     /// Signs a further version.
@@ -80,7 +81,8 @@ impl Signed {
                         self.pin = Some(pin);
                         then.resume(Ok(Stored::Done))
                     }
-                    StoreAction::HasRoot => then.resume(Ok(Stored::Found(false))),
+                    StoreAction::HasRoot => then.resume(Ok(Stored::Found(self.root.is_some()))),
+                    StoreAction::Root => then.resume(Ok(Stored::Root(self.root))),
                     _ => then.resume(Ok(self.peer.store(request))),
                 },
                 Step::Done(output) => return output,
@@ -244,6 +246,20 @@ fn waits_differ_between_clients() {
     }
     assert_ne!(waits[0], waits[1]);
     assert!(waits.iter().all(|wait| (500..2500).contains(&wait.as_millis())), "{waits:?}");
+}
+
+#[test]
+fn the_key_of_a_first_checkpoint_does_not_replace_a_pinned_root() {
+    let mut signed = Signed::new(&key(1));
+    signed.root = Some(Root([7; 32]));
+    for _ in 0..2 {
+        let error = signed.open(pinning()).err().unwrap();
+        assert!(matches!(error, Error::Root { .. }), "{error}");
+        assert!(signed.pin.is_none(), "the key is pinned although the root is wrong");
+    }
+    // A key that the caller gives does.
+    signed.open(Settings { pin: true, ..given(key(1).public()) }).unwrap();
+    signed.open(pinning()).unwrap();
 }
 
 #[test]

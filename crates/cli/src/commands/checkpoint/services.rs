@@ -46,8 +46,8 @@ pub(super) struct Verify {
 /// Find services that show different versions under one sequence.
 ///
 /// Compares the logs of services and prepared files, sequence by sequence. One may be behind the
-/// other, but both must show the same versions up to there. The exit code is 0 if they do, 1 if they
-/// differ or if a checkpoint is refused, 2 on error.
+/// other, but both must show the same versions up to there. The exit code is 0 if they do, 1 if
+/// they differ or if a checkpoint is refused, 2 on error.
 #[derive(Args)]
 pub(super) struct Compare {
     /// The URLs of servers or of databases, or prepared files; at least two.
