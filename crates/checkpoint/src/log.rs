@@ -33,7 +33,7 @@ pub const LOG_FORMATS: Formats = Formats {
     written: 1,
     renew: "sign the database again: `papir build --sign …`",
 };
-/// Longest encoded log: 64 MiB, some 400,000 versions.
+/// Longest encoded log: 64 MiB, some 600,000 versions of a database with a short name.
 pub const MAX_LOG_BYTES: u64 = 64 << 20;
 
 /// The log of a database. Its leaves, checkpoint and origin agree; whether the checkpoint's
@@ -116,7 +116,7 @@ impl Log {
         Policy::new(&self.owner, &newest.database, newest.time).accept(&self.proof()?).map(drop)
     }
 
-    /// The owner's newest key.
+    /// The owner's newest key at the time of the newest leaf.
     pub fn owner(&self) -> &VerifyingKey {
         &self.owner
     }
@@ -199,13 +199,14 @@ impl Log {
         Ok(self.note.signatures().len() - before)
     }
 
-    /// Adds certificates, for example a rotation before the first checkpoint of the new key.
+    /// Adds certificates, for example a rotation before the first checkpoint of the new key. The
+    /// owner stays the one at the time of the newest leaf, under which that leaf was signed, and so
+    /// do the certificates of that time.
     ///
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for too many.
-    pub fn add_certificates(&mut self, certificates: &[Certificate], now: u64) -> Result<()> {
-        self.certificates = merge(&self.certificates, certificates, now)?;
-        self.owner = trust::successor(&self.owner, &self.certificates, now);
+    pub fn add_certificates(&mut self, certificates: &[Certificate]) -> Result<()> {
+        self.certificates = merge(&self.certificates, certificates, 0)?;
         Ok(())
     }
 
@@ -295,11 +296,11 @@ fn issuer_of(signer: &VerifyingKey, certificates: &[Certificate]) -> VerifyingKe
     delegation.map_or_else(|| signer.clone(), |one| one.issuer().clone())
 }
 
-/// Old and new certificates, each once, without delegations that have ended.
-fn merge(old: &[Certificate], new: &[Certificate], now: u64) -> Result<Vec<Certificate>> {
+/// Old and new certificates, each once, without delegations that ended before this time.
+fn merge(old: &[Certificate], new: &[Certificate], time: u64) -> Result<Vec<Certificate>> {
     let mut merged: Vec<Certificate> = Vec::new();
     for certificate in old.iter().chain(new) {
-        let ended = *certificate.grant() != Grant::Rotate && certificate.until() < now;
+        let ended = *certificate.grant() != Grant::Rotate && certificate.until() < time;
         if !ended && !merged.contains(certificate) {
             merged.push(certificate.clone());
         }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::map::map;
 use crate::psi;
 use crate::publish::{Readers, lock, publish};
-use crate::signing::{Sign, Signed, Signing, now, stored_log};
+use crate::signing::{Sign, Signed, Signing, stored_log};
 use crate::snapshot::{OpenOptions, Sections, Snapshot};
 use crate::snapshot_names::CHECKPOINT;
 use crate::writer::SnapshotWriter;
@@ -58,7 +58,7 @@ pub fn attach(
         Error::options(format!("{} without a checkpoint", file.display()), "a signed database")
     })?;
     let failed = |error| Error::Checkpoint { file: file.display().to_string(), error };
-    log.add_certificates(certificates, now()).map_err(failed)?;
+    log.add_certificates(certificates).map_err(failed)?;
     let mut added = 0;
     for text in cosignatures {
         added += log.add_cosignatures(text).map_err(failed)?;

@@ -39,7 +39,7 @@ impl Sign {
 }
 
 /// The clock, in seconds since 1970, UTC.
-pub(crate) fn now() -> u64 {
+fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 

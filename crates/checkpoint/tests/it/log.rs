@@ -145,6 +145,32 @@ fn a_rotation_moves_the_owner_and_keeps_the_origin() {
 }
 
 #[test]
+fn a_rotation_may_be_attached_long_after_the_newest_version() {
+    let (old, new) = (key("o", 1), key("o", 2));
+    let times = (version(50).time, version(60).time);
+    let rotation = Certificate::rotate(&old, &new, times).unwrap();
+    for signed_at in [51, 200] {
+        let mut log = log(3, &old);
+        log.add_certificates(std::slice::from_ref(&rotation)).unwrap();
+        log = Log::decode(&log.encode().unwrap()).unwrap();
+        log = append(Some(&log), signed_at, &new).unwrap();
+        log = append(Some(&log), signed_at + 1, &new).unwrap();
+        assert_eq!((log.owner(), log.leaves().len()), (&new.public(), 5));
+    }
+}
+
+#[test]
+fn a_log_outlives_the_delegation_of_its_newest_version() {
+    let (owner, publisher) = (key("o", 1), key("p", 2));
+    let grant = Certificate::delegate(&owner, &publisher.public(), None, (START, START + 100)).unwrap();
+    let renewed = Certificate::delegate(&owner, &publisher.public(), None, (START, START + 99_999)).unwrap();
+    let mut log = certified(None, 0, &publisher, &[grant]).unwrap();
+    log.add_certificates(std::slice::from_ref(&renewed)).unwrap();
+    let next = append(Some(&log), 9, &publisher).unwrap();
+    assert_eq!(next.certificates(), [renewed]);
+}
+
+#[test]
 fn cosignatures_are_carried_until_the_next_version() {
     let (owner, witness) = (key("o", 1), of_kind("w", Kind::Cosignature, 9));
     let mut log = log(3, &owner);

@@ -167,7 +167,7 @@ fn clients_follow_rotations_and_delegations() {
     }
     // The rotation was attached before the new key signed: clients of both keys accept the old one.
     let mut before = append(Some(&log_of_four(&old)), 4, &old).unwrap();
-    before.add_certificates(&log.certificates()[..1], NOW).unwrap();
+    before.add_certificates(&log.certificates()[..1]).unwrap();
     for owner in [&first, &second] {
         assert_eq!(policy(owner).accept(&sent(&before)).unwrap().owner, second);
         assert_eq!(

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use crate::support::files::{build, build_signed, owner, serving};
-use crate::support::{Running, get};
+use crate::support::{Running, get, key, rng, value};
 use papir_checkpoint::{Log, Note, Policy, Proof};
+use papir_client::Connection;
+use papir_core::NoProgress;
 use papir_server::{DatabaseConfig, Error, ServerConfig};
+use papir_store::{Sign, sign};
 use tempfile::TempDir;
 
 const START: u64 = 1_800_000_000;
@@ -43,13 +46,34 @@ fn checkpoints_change_together_with_the_version() {
     assert_eq!(sequence, 0);
     let tag = get(&address(&server, "/checkpoint")).header("etag").unwrap().to_owned();
     build_signed(directory.path(), "words.papir", "new", START + 60);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let reloaded = runtime.block_on(server.handle.reload()).unwrap().pop().unwrap();
-    assert!(reloaded.outcome.is_ok(), "{reloaded:?}");
+    reload(&server);
     let (sequence, second) = accepted(&server);
     assert_eq!(sequence, 1);
     assert_ne!(first, second);
     assert_ne!(get(&address(&server, "/checkpoint")).header("etag"), Some(tag.as_str()));
+}
+
+fn reload(server: &Running) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let reloaded = runtime.block_on(server.handle.reload()).unwrap().pop().unwrap();
+    assert!(reloaded.outcome.is_ok(), "{reloaded:?}");
+}
+
+#[test]
+fn a_version_that_is_signed_again_keeps_its_clients() {
+    let directory = TempDir::new().unwrap();
+    let path = build_signed(directory.path(), "words.papir", "a", START);
+    let server = Running::start_files(serving(&[&path])).unwrap();
+    let before = accepted(&server);
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let again = Sign { time: Some(START + 60), ..Sign::new(owner()) };
+    sign(&path, &again, &mut rng(), &NoProgress).unwrap();
+    reload(&server);
+    assert_eq!(accepted(&server), (before.0 + 1, before.1));
+    // The version is the same: queries need no new public part.
+    let fetched = connection.costs().public_bytes;
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "a")));
+    assert_eq!(connection.costs().public_bytes, fetched);
 }
 
 #[test]
