@@ -96,6 +96,23 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         error @ papir_client::Error::Root { .. } => Failure::new(format!(
             "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
         )),
+        error @ papir_client::Error::NoCheckpoint { .. } => {
+            Failure::new(format!("no query was sent: {error}"))
+        }
+        papir_client::Error::Checkpoint { url, error } => of_checkpoint(&url, &error),
         other => other.into(),
     }
+}
+
+/// Converts a refusal of a checkpoint to a message.
+fn of_checkpoint(url: &str, error: &papir_checkpoint::Error) -> Failure {
+    let advice = match error {
+        papir_checkpoint::Error::Untrusted { .. } | papir_checkpoint::Error::Origin { .. } => {
+            " (--owner-pub accepts another key, once the owner has confirmed it)"
+        }
+        papir_checkpoint::Error::TooOld { .. } => " (--max-age)",
+        papir_checkpoint::Error::Cosignatures { .. } => " (--cosignatures)",
+        _ => "",
+    };
+    Failure::new(format!("no query was sent: {url}: {error}{advice}"))
 }

@@ -1,9 +1,11 @@
 //! Output formats: lines of name and value, and JSON fields.
 
 use std::io::Write;
+use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use papir_checkpoint::Leaf;
 use papir_core::{Description, Privacy, Sizes, Version};
 use papir_lookup::KeywordLayout;
 use papir_lookup::update::ChangeCounts;
@@ -46,6 +48,7 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     lines.extend(report.metadata.keyword.iter().flat_map(table));
     lines.extend(guarantees(description));
     lines.extend(report.metadata.root.as_ref().map(|root| line("root", root)));
+    lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("query and answer", {
         let Sizes { query, answer, .. } = description.sizes;
         format!("{} and {}", units::bytes(query), units::bytes(answer))
@@ -72,8 +75,19 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
         line("records", records(description)),
     ];
     lines.extend(report.metadata.keyword.iter().flat_map(table));
+    lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
     lines
+}
+
+/// Describes a signed version by its place in the log.
+pub(crate) fn signed(leaf: &Leaf) -> (String, String) {
+    line("signed", format!("sequence {}, {}", leaf.sequence, time(leaf.time)))
+}
+
+/// Formats a time in seconds since 1970 as RFC 3339 in UTC.
+pub(crate) fn time(seconds: u64) -> String {
+    papir_store::timestamp(UNIX_EPOCH + Duration::from_secs(seconds.min(u64::from(u32::MAX))))
 }
 
 /// Describes the section of keys that only updates read, if the file has it.

@@ -12,9 +12,12 @@ mod observed_query;
 mod owner_key;
 mod plan_table;
 mod remote;
+mod secret_file;
 mod serve_config;
+mod sign_arguments;
 mod spans;
 mod state_arguments;
+mod trust_arguments;
 
 use std::io::Write;
 use std::process::ExitCode;

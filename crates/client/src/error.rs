@@ -101,6 +101,20 @@ pub enum Error {
         /// The trusted root.
         expected: Root,
     },
+    /// An owner's key is given or pinned, and the database is not signed.
+    #[error("{url}: the database has no checkpoint: expected one signed under the owner's key")]
+    NoCheckpoint {
+        /// The database's address.
+        url: String,
+    },
+    /// The owner's checkpoint is refused, or does not name what the service sent.
+    #[error("{url}: {error}")]
+    Checkpoint {
+        /// The address of the checkpoint or of the public part.
+        url: String,
+        /// The reason.
+        error: papir_checkpoint::Error,
+    },
     /// There is no directory for the state of a registered client.
     #[error("no directory for client state: expected --state, XDG_DATA_HOME or HOME")]
     NoStateDirectory,
@@ -187,6 +201,8 @@ impl Error {
             Self::NoSuchDatabase { .. } => "unknown_database",
             Self::ChooseDatabase { .. } => "choose_database",
             Self::Root { .. } => "wrong_root",
+            Self::NoCheckpoint { .. } => code::NO_CHECKPOINT,
+            Self::Checkpoint { error, .. } => error.code(),
             Self::NoStateDirectory => "no_state_directory",
             Self::StateFile { .. } => "state_file",
             Self::Passphrase { .. } => "passphrase",

@@ -34,9 +34,10 @@ mod rng;
 mod state;
 
 #[cfg(feature = "blocking")]
-pub use blocking::{Connection, Options, Registrations, ready};
-pub use core::{Costs, MoreSchemes, Token, Watcher};
+pub use blocking::{Connection, Options, Registrations, fetch_log, ready};
+pub use core::{CheckpointSettings, Costs, MoreSchemes, ShownLog, Token, Watcher};
 pub use error::{Error, Result};
+pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]
 pub use rng::system_rng;

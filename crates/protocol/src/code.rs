@@ -9,6 +9,8 @@ pub const UNKNOWN_ROUTE: &str = "unknown_route";
 pub const WRONG_METHOD: &str = "wrong_method";
 /// 404: no database has this name.
 pub const UNKNOWN_DATABASE: &str = "unknown_database";
+/// 404: the database is not signed.
+pub const NO_CHECKPOINT: &str = "no_checkpoint";
 /// 503: the databases are still loading.
 pub const NOT_READY: &str = "not_ready";
 /// 413: the body exceeds its limit.

@@ -64,6 +64,20 @@ pub struct DatabaseInfo {
     pub failure_log2: Option<f64>,
     /// The scheme's parameters by name.
     pub parameters: BTreeMap<String, String>,
+    /// The owner's newest checkpoint; absent if the database is not signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub checkpoint: Option<CheckpointInfo>,
+}
+
+/// A signed checkpoint in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct CheckpointInfo {
+    /// The sequence of the version in the database's log, from 0.
+    pub sequence: u64,
+    /// The time of signing, in seconds since 1970.
+    pub time: u64,
 }
 
 impl DatabaseInfo {
@@ -173,6 +187,7 @@ mod tests {
             security_source: None,
             failure_log2: None,
             parameters: [("n", "1024"), ("a", "b")].map(|(a, b)| (a.into(), b.into())).into(),
+            checkpoint: None,
         }
     }
 
@@ -201,6 +216,15 @@ mod tests {
         assert_eq!(serde_json::from_str::<DatabaseDetail>(&golden).unwrap(), detail);
         // A client reads the description and ignores the rest.
         assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), detail.info);
+    }
+
+    #[test]
+    fn golden_json_of_a_signed_database() {
+        let checkpoint = Some(CheckpointInfo { sequence: 3, time: 1_800_000_000 });
+        let signed = DatabaseInfo { checkpoint, ..info() };
+        let golden = format!("{INFO},\"checkpoint\":{{\"sequence\":3,\"time\":1800000000}}}}");
+        assert_eq!(serde_json::to_string(&signed).unwrap(), golden);
+        assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), signed);
     }
 
     #[test]

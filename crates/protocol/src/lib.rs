@@ -32,7 +32,8 @@ mod psi;
 
 pub use clients::{ClientList, ClientStatus, RegistryCounts};
 pub use databases::{
-    DatabaseDetail, DatabaseInfo, DatabaseList, DatabaseSummary, Memory, PreviousVersion, SizesInfo,
+    CheckpointInfo, DatabaseDetail, DatabaseInfo, DatabaseList, DatabaseSummary, Memory, PreviousVersion,
+    SizesInfo,
 };
 pub use error_body::{ErrorBody, ErrorDetail};
 pub use psi::PsiInfo;

@@ -4,5 +4,7 @@
 pub const BINARY: &str = "application/octet-stream";
 /// Descriptions and errors.
 pub const JSON: &str = "application/json";
+/// Signed checkpoints and their proofs.
+pub const TEXT: &str = "text/plain; charset=utf-8";
 /// Metrics, in the text format of Prometheus.
 pub const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";

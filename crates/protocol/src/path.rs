@@ -27,6 +27,21 @@ pub fn public(name: &str) -> String {
     database(name) + "/public"
 }
 
+/// The signed checkpoint of a database.
+pub fn checkpoint(name: &str) -> String {
+    database(name) + "/checkpoint"
+}
+
+/// The proof of the newest version of a signed database.
+pub fn checkpoint_proof(name: &str) -> String {
+    checkpoint(name) + "/proof"
+}
+
+/// The log of a signed database.
+pub fn checkpoint_log(name: &str) -> String {
+    checkpoint(name) + "/log"
+}
+
 /// The queries to a database.
 pub fn query(name: &str) -> String {
     database(name) + "/query"
@@ -73,6 +88,8 @@ mod tests {
     fn names_are_escaped() {
         assert_eq!(query("a b/ü"), "/v1/databases/a%20b%2F%C3%BC/query");
         assert_eq!(database("A-z_0.9~"), "/v1/databases/A-z_0.9%7E");
+        assert_eq!(checkpoint_proof("words"), "/v1/databases/words/checkpoint/proof");
+        assert_eq!(checkpoint_log("words"), "/v1/databases/words/checkpoint/log");
     }
 
     #[test]

@@ -116,6 +116,26 @@ pub enum Error {
         /// The error.
         error: papir_core::Error,
     },
+    /// An invalid checkpoint in a snapshot, or a signature that cannot be made.
+    #[error("{file}: {error}")]
+    Checkpoint {
+        /// The snapshot.
+        file: String,
+        /// The error.
+        error: papir_checkpoint::Error,
+    },
+    /// A version without a signature would replace a signed one, and lock out the clients that pin
+    /// its owner's key.
+    #[error(
+        "{file} is signed (sequence {sequence}): expected a key to sign the next version, or the explicit choice \
+         of an unsigned one, which clients that pin the owner's key refuse"
+    )]
+    Signed {
+        /// The snapshot.
+        file: String,
+        /// The sequence of its version.
+        sequence: u64,
+    },
     /// An error of an object store.
     #[error(transparent)]
     Remote(#[from] RemoteError),
@@ -135,6 +155,8 @@ impl Error {
             Self::PartialRecord { .. } => "partial_record",
             Self::MissingFeature { .. } => "missing_feature",
             Self::Options { .. } => "options",
+            Self::Checkpoint { error, .. } => error.code(),
+            Self::Signed { .. } => "signed",
             Self::Remote(error) => error.code(),
         }
     }

@@ -6,6 +6,7 @@
 //! | snapshot and changes → next snapshot | [`update()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
 //! | snapshot → bundle for clients | [`Snapshot::bundle`] |
+//! | snapshot → the same version, signed again or cosigned | [`sign()`], [`attach`] |
 //! | snapshot file ↔ object store | [`remote`] |
 //! | set for private intersection ↔ file | [`psi`] |
 //!
@@ -13,6 +14,7 @@
 //! published atomically: the file appears under its name complete or not at all.
 
 mod build;
+mod content_hash;
 mod error;
 mod format;
 pub mod formats;
@@ -23,9 +25,12 @@ mod prove;
 pub mod psi;
 mod publish;
 pub mod remote;
+mod resign;
 mod save;
 mod sealed_ids;
+mod signing;
 mod snapshot;
+mod snapshot_names;
 mod source;
 mod tables;
 mod update;
@@ -34,7 +39,10 @@ mod writer;
 pub use build::{BuildOptions, BuildReport, Preparation, build, build_with};
 pub use error::{Error, Result};
 pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, timestamp};
-pub use snapshot::{OWNER_KEYS, OpenOptions, SEALED_OWNER_KEYS, SectionInfo, Snapshot};
+pub use resign::{attach, sign};
+pub use signing::{Sign, stored_log};
+pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
+pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
 pub use tables::TableFolder;
 pub use update::{Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions, UpdateReport, Way, update};

@@ -121,6 +121,20 @@ fn abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
+/// Locks the file against other updates until the result is dropped. Without the lock, the later of
+/// two updates would undo the earlier. On a file system without locks, an update detects most
+/// conflicts before it renames its file.
+pub(crate) fn lock(file: &Path) -> Result<File> {
+    let opened = File::open(file).map_err(Error::io("opening", file))?;
+    match opened.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let found = format!("another update of {} is running", file.display());
+            Err(Error::options(found, "one update at a time; try again when it has ended"))
+        }
+        _ => Ok(opened),
+    }
+}
+
 /// Makes a rename durable. Only Unix can sync directories.
 pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     if cfg!(unix) {

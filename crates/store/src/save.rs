@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use papir_checkpoint::Leaf;
 use papir_core::erased::ErasedServer;
 use papir_core::sections::SectionSink;
 use papir_core::{Error as CoreError, OwnerKey, Progress, Result as CoreResult};
@@ -12,7 +13,8 @@ use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::publish::{Readers, publish};
 use crate::sealed_ids::seal;
-use crate::snapshot::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS};
+use crate::signing::{Signed, Signing};
+use crate::snapshot_names::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS};
 
 /// The contents of a snapshot.
 pub(crate) struct Prepared<'a> {
@@ -20,6 +22,18 @@ pub(crate) struct Prepared<'a> {
     pub(crate) keyword: Option<Keyword<'a>>,
     pub(crate) commitment: Option<&'a Commitment>,
     pub(crate) server: &'a dyn ErasedServer,
+}
+
+impl Prepared<'_> {
+    /// What a leaf states.
+    fn stated(&self) -> Signed<'_> {
+        Signed {
+            database: &self.metadata.name,
+            public: self.server.public(),
+            keyword: self.keyword.as_ref().map(|keyword| keyword.layout),
+            commitment: self.commitment,
+        }
+    }
 }
 
 /// The layout of the keys, and their ids. Only the owner needs the ids, for updates; those of an
@@ -51,21 +65,28 @@ impl<'a> Keyword<'a> {
 
 /// Writes a snapshot. The file appears under its name once it is complete and durable. `nonce`
 /// distinguishes temporary files. `last` runs just before the rename and can refuse it. Returns the
-/// file's length in bytes.
+/// file's length in bytes, and the leaf of a signed version.
 ///
 /// # Errors
-/// Errors of [`publish`] and of `last`.
+/// Errors of [`publish`], of the signature and of `last`.
 pub(crate) fn save(
     path: &Path,
     nonce: u64,
     prepared: &Prepared<'_>,
+    signing: Option<&Signing<'_>>,
     last: impl FnOnce() -> Result<()>,
     progress: &dyn Progress,
-) -> Result<u64> {
-    publish(path, nonce, Readers::Default, |sink| {
+) -> Result<(u64, Option<Leaf>)> {
+    let mut leaf = None;
+    let bytes = publish(path, nonce, Readers::Default, |sink| {
         put(sink, prepared, progress)?;
+        if let Some(signing) = signing {
+            let sections = sink.sections().to_vec();
+            leaf = Some(signing.put(&prepared.stated(), &sections, sink)?);
+        }
         last()
-    })
+    })?;
+    Ok((bytes, leaf))
 }
 
 /// Writes all sections of a snapshot.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::Mmap;
+use papir_checkpoint::{Base, Log};
 use papir_core::erased::{ErasedServer, parameters_of, scheme_of};
 use papir_core::sections::SectionSource;
 use papir_core::{
@@ -12,24 +13,15 @@ use papir_core::{
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
+use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
 use crate::format::{HEADER_BYTES, Header, Section, part};
 use crate::map::map;
 use crate::metadata::Metadata;
 use crate::sealed_ids;
-
-/// The section of [`Metadata`].
-pub(crate) const METADATA: &str = "metadata";
-/// The section of the keyword layout.
-pub(crate) const KEYWORD: &str = "keyword";
-/// The section of the top of the hash tree, in a verifiable database.
-pub(crate) const COMMITMENT: &str = "commitment";
-/// The section of the keys' ids. Only the owner needs them, for updates.
-pub const OWNER_KEYS: &str = "owner.keys";
-/// The section of the keys' ids in an encrypted database, sealed under the owner's key.
-pub const SEALED_OWNER_KEYS: &str = "owner.keys.sealed";
-/// Prefix of the names of the scheme's own sections.
-pub(crate) const SCHEME: &str = "scheme.";
+use crate::snapshot_names::{
+    CHECKPOINT, COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS,
+};
 
 /// Options of opening a snapshot.
 #[derive(Clone, Debug)]
@@ -66,6 +58,8 @@ pub struct Snapshot {
     pub keyword: Option<KeywordLayout>,
     /// The top of the hash tree over all records; `None` if the database is not verifiable.
     pub commitment_top: Option<[u8; 32]>,
+    /// The log with the owner's signed checkpoint; `None` if the database is not signed.
+    pub checkpoint: Option<Log>,
     /// The sections of the file.
     pub sections: Vec<SectionInfo>,
     /// The file's length in bytes.
@@ -109,10 +103,36 @@ impl Snapshot {
         if options.verify {
             file.verify().map_err(named)?;
         }
-        file.load(options.owner).map_err(|error| match error {
+        let snapshot = file.load(options.owner).map_err(|error| match error {
             papir_lookup::Error::Core(error) => named(error),
             other => Error::of_source(path)(other),
-        })
+        })?;
+        let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+        let checkpoint = snapshot.log(options.verify).map_err(failed)?;
+        Ok(Self { checkpoint, ..snapshot })
+    }
+
+    /// Reads the log, and checks that its newest leaf states this version. The public part is
+    /// compared only if `verify` is set, because it takes long to encode a large hint.
+    fn log(&self, verify: bool) -> papir_checkpoint::Result<Option<Log>> {
+        if self.file.find(CHECKPOINT).is_none() {
+            return Ok(None);
+        }
+        let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
+        let leaf = log.newest()?;
+        let base = match self.commitment()? {
+            Some(commitment) => Base::Root(commitment.root(self.keyword.as_ref()).0),
+            None => Base::Content(content_hash(&self.file.table)),
+        };
+        if (leaf.database.as_str(), leaf.base) != (self.metadata.name.as_str(), base) {
+            let found = format!("`{}` with {}", leaf.database, leaf.base);
+            let expected = format!("`{}` with {base}, as in the file", self.metadata.name);
+            return Err(CoreError::malformed("section `checkpoint`", found, expected).into());
+        }
+        if verify {
+            leaf.check_public_part(&self.bundle().encode())?;
+        }
+        Ok(Some(log))
     }
 
     /// The ids of the keys, for updates; `None` if the file does not contain them.
@@ -208,6 +228,11 @@ impl Sections {
         Err(CoreError::Checksum { what: format!("the padding before `{next}`") })
     }
 
+    /// The entries of the table of sections.
+    pub(crate) fn table(&self) -> &[Section] {
+        &self.table
+    }
+
     fn find(&self, name: &str) -> Option<&Section> {
         self.table.iter().find(|section| section.name == name)
     }
@@ -238,7 +263,17 @@ impl Sections {
             .map(|section| SectionInfo { name: section.name.clone(), bytes: section.bytes })
             .collect();
         let file_bytes = self.map.len() as u64;
-        Ok(Snapshot { metadata, server, keyword, commitment_top, sections, file_bytes, owner, file: self })
+        Ok(Snapshot {
+            metadata,
+            server,
+            keyword,
+            commitment_top,
+            checkpoint: None,
+            sections,
+            file_bytes,
+            owner,
+            file: self,
+        })
     }
 
     fn commitment_top(&self) -> CoreResult<Option<[u8; 32]>> {

@@ -31,6 +31,11 @@ impl<W: Write + Seek> SnapshotWriter<W> {
         Ok(writer)
     }
 
+    /// The sections written so far.
+    pub(crate) fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
     /// Writes table and header. Returns the output and its length.
     pub(crate) fn finish(mut self) -> Result<(W, u64)> {
         self.pad()?;

@@ -1,6 +1,7 @@
 //! The list of all targets.
 
 mod address;
+mod checkpoints;
 mod envelopes;
 mod files;
 mod http;
@@ -23,6 +24,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("filter", layouts::filter),
     ("blinded", secrets::blinded),
     ("snapshot", files::snapshot),
+    ("checkpoint", checkpoints::checkpoint),
     ("manifest", files::manifest),
     ("csv", rows::csv),
     ("jsonl", rows::jsonl),

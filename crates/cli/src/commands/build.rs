@@ -14,6 +14,7 @@ use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 use crate::owner_key;
+use crate::sign_arguments::{self, SignArguments};
 use papir_plan::planner::{self, Demand};
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
@@ -82,6 +83,12 @@ pub(crate) struct Arguments {
     /// sees neither records nor queries. Clients need the same key (papir get --owner-key).
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
+    #[command(flatten)]
+    signing: SignArguments,
+    /// The signed snapshot whose log the version continues [default: the file at --out, if it
+    /// exists].
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    former: Option<PathBuf>,
     /// Allow a scheme that hides nothing from the server.
     #[arg(long)]
     insecure_plain: bool,
@@ -104,6 +111,7 @@ const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --room 10 --out words.papir
   papir build words.csv --key word --value meaning --batch 64 --out words.papir
   papir build words.csv --key word --value meaning --encrypt words.key --out words.papir
+  papir build words.csv --key word --value meaning --sign owner.key --out words.papir
   papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir
   papir build events.parquet --key id --value time,amount --skip-bad 10 --out events.papir
   papir build shop.db --table prices --key article --value price --out prices.papir
@@ -204,6 +212,9 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         room: arguments.room,
         name: arguments.name.clone(),
         encrypt,
+        sign: arguments.signing.sign()?,
+        former: arguments.former.clone(),
+        unsigned: arguments.signing.unsigned(),
         allow_not_private: if is_newton(scheme) {
             arguments.insecure_newton
         } else {
@@ -282,7 +293,7 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
             let option = if is_newton(&options.scheme) { "--insecure-newton" } else { "--insecure-plain" };
             Failure::new(format!("{error} ({option})"))
         }
-        other => other.into(),
+        other => sign_arguments::explain(other),
     })?;
     report_skipped(&options.source, &report.skipped);
     Ok(describe::build(&report))
@@ -306,7 +317,8 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         let scheme = registry::by_name(choice.best.scheme)?;
         scheme.setup_candidate(&choice.best.encoded, records, rng, progress)
     };
-    let report = papir_store::build_with(options, prepare, &mut papir::system_rng(), &Bars::new())?;
+    let report = papir_store::build_with(options, prepare, &mut papir::system_rng(), &Bars::new());
+    let report = report.map_err(sign_arguments::explain)?;
     report_skipped(&options.source, &report.skipped);
     let mut lines = describe::build(&report);
     lines.push(line("chosen", reason.into_inner().unwrap_or_default()));

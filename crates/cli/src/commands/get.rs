@@ -16,6 +16,7 @@ use crate::describe::json_field;
 use crate::failure::{Failure, Outcome};
 use crate::lines;
 use crate::state_arguments::StateArguments;
+use crate::trust_arguments::TrustArguments;
 use papir_plan::units;
 
 /// Exit code if a key is absent.
@@ -57,6 +58,8 @@ pub(crate) struct Arguments {
     /// lookup.
     #[arg(long, value_name = "HEX")]
     root: Option<Root>,
+    #[command(flatten)]
+    trust: TrustArguments,
     #[command(flatten)]
     state: StateArguments,
     /// Query even if the scheme reveals the queries to the server.
@@ -101,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Connects to the database. A scheme that is not private is refused before any query unless it is
 /// allowed.
 fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
-    let options = arguments.connecting.options(arguments.allow_not_private)?;
+    let options = arguments.trust.add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     let watcher = Watcher::new(Bars::new());
     let options = Options { root: arguments.root, pin: true, watcher, ..arguments.state.add_to(options)? };
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)

@@ -10,6 +10,7 @@ use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::failure::Outcome;
 use crate::state_arguments::StateArguments;
+use crate::trust_arguments::TrustArguments;
 
 /// Exit code if fewer tickets are held than requested.
 const FEWER: u8 = 1;
@@ -32,6 +33,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     connecting: Connecting,
     #[command(flatten)]
+    trust: TrustArguments,
+    #[command(flatten)]
     state: StateArguments,
 }
 
@@ -40,7 +43,7 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470 apple -v";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.connecting.options(false)?;
+    let options = arguments.trust.add_to(arguments.connecting.options(false)?)?;
     let options =
         Options { pin: true, watcher: Watcher::new(Bars::new()), ..arguments.state.add_to(options)? };
     let mut connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;

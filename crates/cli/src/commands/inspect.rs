@@ -55,16 +55,23 @@ fn served(url: &str, connecting: &Connecting) -> Result<Lines, Failure> {
     let mut lines = vec![describe::line("name", &connection.info().name)];
     lines.extend(describe::database(&lookup.describe(), lookup.version(), lookup.keyword()));
     lines.extend(lookup.root().map(|root| describe::line("root", root)));
+    let checkpoint = connection.checkpoint();
+    lines.extend(checkpoint.map(|accepted| describe::signed(&accepted.leaf)));
+    lines.extend(checkpoint.map(|accepted| describe::line("owner", &accepted.owner)));
     Ok(lines)
 }
 
 fn stored(file: &Path) -> Result<Lines, Failure> {
     // Insecure schemes are allowed here: describing a file serves nothing.
     papir_research::register()?;
-    let Snapshot { metadata, server, keyword, sections, file_bytes, .. } = Snapshot::open(file)?;
+    let Snapshot { metadata, server, keyword, checkpoint, sections, file_bytes, .. } = Snapshot::open(file)?;
     let mut lines = vec![describe::line("name", &metadata.name)];
     lines.extend(describe::database(&server.describe(), server.version(), keyword.as_ref()));
     lines.extend(metadata.root.as_ref().map(|root| describe::line("root", root)));
+    if let Some(log) = &checkpoint {
+        lines.push(describe::signed(log.newest()?));
+        lines.push(describe::line("owner", log.owner()));
+    }
     lines.extend(describe::origin(&metadata));
     lines.extend(describe::owner_keys(&sections));
     lines.push(describe::file(file_bytes, sections.len()));

@@ -16,6 +16,7 @@ use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
+use crate::trust_arguments::TrustArguments;
 use papir_plan::units;
 
 /// Exit code if lookups failed.
@@ -45,6 +46,8 @@ pub(crate) struct Arguments {
     seconds: u64,
     #[command(flatten)]
     connecting: Connecting,
+    #[command(flatten)]
+    trust: TrustArguments,
     /// Look up random record numbers; always done for a database without keys.
     #[arg(long, conflicts_with = "keys")]
     index: bool,
@@ -65,7 +68,7 @@ const EXAMPLES: &str = "Examples:
   papir load http://127.0.0.1:7470 --clients 64 --seconds 60 --keys words.csv --json";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.connecting.options(arguments.allow_not_private)?;
+    let options = arguments.trust.add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     let connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let wanted = match &arguments.keys {
         Some(file) => Workload::Keys(keys(file)?),

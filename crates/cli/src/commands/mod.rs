@@ -3,6 +3,7 @@
 mod attack;
 mod bench;
 mod build;
+mod checkpoint;
 mod clients;
 mod completions;
 mod demo;
@@ -29,9 +30,10 @@ pub(crate) enum Command {
     Plan(plan::Arguments),
     Build(build::Arguments),
     Update(update::Arguments),
+    Checkpoint(Box<checkpoint::Arguments>),
     Serve(Box<serve::Arguments>),
     Tokens(tokens::Arguments),
-    Get(get::Arguments),
+    Get(Box<get::Arguments>),
     Hold(hold::Arguments),
     Inspect(inspect::Arguments),
     Psi(psi::Arguments),
@@ -52,6 +54,7 @@ impl Command {
             Self::Plan(arguments) => plan::run(&arguments),
             Self::Build(arguments) => build::run(&arguments),
             Self::Update(arguments) => update::run(&arguments),
+            Self::Checkpoint(arguments) => checkpoint::run(&arguments),
             Self::Serve(arguments) => serve::run(*arguments),
             Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),

@@ -8,6 +8,7 @@ use papir_store::{Format, UpdateOptions};
 
 use crate::bars::Bars;
 use crate::failure::{Failure, Outcome};
+use crate::sign_arguments::{self, SignArguments};
 use crate::{describe, owner_key};
 
 /// Update a prepared database: set and delete keys, without its original source.
@@ -45,6 +46,8 @@ pub(crate) struct Arguments {
     /// The file with the owner's key of an encrypted database.
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
+    #[command(flatten)]
+    signing: SignArguments,
     /// Rearrange all keys and prepare all records again, even if less would suffice.
     #[arg(long)]
     rebuild: bool,
@@ -55,7 +58,8 @@ const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv --delete-column gone
   papir update people.papir --from changes.jsonl --out people-next.papir
   papir update hashes.papir --from changes.csv --key index --value hash
-  papir update secret.papir --from changes.csv --encrypt secret.key";
+  papir update secret.papir --from changes.csv --encrypt secret.key
+  papir update words.papir --from changes.csv --sign owner.key";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ChangesFormat {
@@ -84,6 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         out: arguments.out.clone(),
         rebuild: arguments.rebuild,
         rates: papir_plan::rates_file::load(None)?.rates,
+        sign: arguments.signing.sign()?,
+        unsigned: arguments.signing.unsigned(),
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };
@@ -93,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         | papir_store::Error::Snapshot { error: error @ papir_core::Error::OwnerKey { .. }, .. } => {
             Failure::new(format!("{error} (--encrypt)"))
         }
-        other => other.into(),
+        other => sign_arguments::explain(other),
     })?;
     describe::print(&describe::update(&report), &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)

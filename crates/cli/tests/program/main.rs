@@ -20,6 +20,7 @@ mod registered;
 #[cfg(feature = "cloud")]
 mod remote;
 mod serving;
+mod signing;
 mod sources;
 mod support;
 mod updating;

@@ -5,9 +5,20 @@ use crate::support::{fails, fails_with, succeeds};
 #[test]
 fn every_subcommand_has_help_with_examples() {
     let overview = succeeds(&["--help"]);
-    for name in
-        ["demo", "plan", "build", "serve", "tokens", "get", "inspect", "bench", "attack", "completions"]
-    {
+    for name in [
+        "demo",
+        "plan",
+        "build",
+        "update",
+        "checkpoint",
+        "serve",
+        "tokens",
+        "get",
+        "inspect",
+        "bench",
+        "attack",
+        "completions",
+    ] {
         assert!(overview.contains(&format!("  {name} ")), "{name} is not in {overview}");
         let help = succeeds(&[name, "--help"]);
         assert!(help.contains("Usage: papir ") && help.contains("Examples:"), "{help}");

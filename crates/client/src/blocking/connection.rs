@@ -1,11 +1,12 @@
 //! A blocking connection to one database of a service.
 
+use papir_checkpoint::Accepted;
 use papir_lookup::{Lookup, Wanted};
 use papir_protocol::DatabaseInfo;
 
 use super::options::Options;
 use super::transport::Transport;
-use crate::core::{self, Costs, Session};
+use crate::core::{self, Costs, Session, ShownLog};
 use crate::error::Result;
 
 /// A private client of one database of a service. Clones share the public part, and start with the
@@ -26,6 +27,17 @@ pub fn ready(url: &str, options: &Options) -> Result<()> {
     let options = Options { token: None, ..options.clone() };
     let service = options.service(url)?;
     Transport::new(service.address(), &options)?.run(core::ready(service))
+}
+
+/// Fetches what a service shows of a signed database, for comparisons. Signatures are not verified.
+///
+/// # Errors
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network,
+/// [`Error::NoCheckpoint`](crate::Error::NoCheckpoint) and
+/// [`Error::Checkpoint`](crate::Error::Checkpoint).
+pub fn fetch_log(url: &str, options: &Options) -> Result<ShownLog> {
+    let service = options.service(url)?;
+    Transport::new(service.address(), options)?.run(core::fetch_log(service, options.settings()))
 }
 
 impl Connection {
@@ -93,6 +105,11 @@ impl Connection {
     /// The lookup client of the current version, which knows its sizes, security and parameters.
     pub fn lookup(&self) -> &Lookup {
         self.session.lookup()
+    }
+
+    /// The owner's checkpoint of the current version; `None` if the database is not signed.
+    pub fn checkpoint(&self) -> Option<&Accepted> {
+        self.session.checkpoint()
     }
 
     /// The costs since the connection was opened.

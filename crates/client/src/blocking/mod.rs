@@ -17,6 +17,6 @@ mod transport;
 #[cfg(unix)]
 mod unix;
 
-pub use connection::{Connection, ready};
+pub use connection::{Connection, fetch_log, ready};
 pub use options::Options;
 pub use registrations::Registrations;

@@ -7,7 +7,7 @@ use papir_core::OwnerKey;
 use papir_lookup::Root;
 
 use super::platform::Native;
-use crate::core::{MoreSchemes, Service, Settings, Token, Watcher};
+use crate::core::{CheckpointSettings, MoreSchemes, Service, Settings, Token, Watcher};
 use crate::error::Result;
 use crate::state::{Passphrase, StateFiles};
 
@@ -20,9 +20,12 @@ pub struct Options {
     pub allow_not_private: bool,
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
-    /// Pins the root of a verifiable database on first use, in the directory of client state. From
-    /// then on the database must have this root. If `root` is given, it replaces the pinned root.
+    /// Pins the root of a verifiable database and the owner's key of a signed one on first use, in
+    /// the directory of client state. From then on the database must have this root, and be signed
+    /// under this key. A given `root` or key replaces the pinned one.
     pub pin: bool,
+    /// Requirements on the owner's signed checkpoints, among them the owner's public key.
+    pub checkpoint: CheckpointSettings,
     /// The bearer token, if the service requires one.
     pub token: Option<Token>,
     /// Allows the token over plain HTTP to another machine. Others on the network can then read it.
@@ -64,6 +67,7 @@ impl Options {
             root: self.root,
             pin: self.pin,
             owner_key: self.owner_key.clone(),
+            checkpoint: self.checkpoint.clone(),
             schemes: self.schemes.clone(),
             watcher: self.watcher.clone(),
         }

@@ -1,6 +1,6 @@
 //! Clock and randomness of the operating system.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rand_core::CryptoRng;
 
@@ -21,6 +21,10 @@ impl Default for Native {
 impl Platform for Native {
     fn now(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    fn unix_time(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
     }
 
     fn rng(&self) -> Box<dyn CryptoRng + '_> {

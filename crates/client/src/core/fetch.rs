@@ -1,11 +1,13 @@
 //! Chooses a database, and fetches its description and public part.
 
+use papir_checkpoint::{Accepted, Base};
 use papir_core::erased::{ErasedScheme, scheme_of_public};
 use papir_core::{NotPrivate, Privacy};
-use papir_lookup::{Bundle, Lookup};
+use papir_lookup::{Bundle, Lookup, Root};
 use papir_protocol::{DatabaseInfo, DatabaseList, path};
 use papir_schemes::registry;
 
+use super::checkpoints::{OwnerTrust, Verdict, wait_for_newer};
 use super::costs::Costs;
 use super::pins;
 use super::service::Service;
@@ -20,6 +22,9 @@ const MAX_FETCHES: usize = 3;
 pub(crate) struct Fetched {
     pub(crate) info: DatabaseInfo,
     pub(crate) lookup: Lookup,
+    /// The owner's checkpoint of this version, if it is signed. The caller keeps it once it has
+    /// checked the root.
+    pub(crate) accepted: Option<Box<Accepted>>,
 }
 
 /// The name of the database to use: the one in the settings, else the one in the address, else the
@@ -50,10 +55,11 @@ pub(crate) async fn fetch(
     service: &Service,
     name: &str,
     settings: &Settings,
+    trust: &OwnerTrust,
     costs: &mut Costs,
 ) -> Result<Fetched> {
     let start = service.platform.now();
-    let fetched = fetch_both(io, service, name, settings, &mut costs.public_bytes).await;
+    let fetched = fetch_both(io, service, name, settings, trust, &mut costs.public_bytes).await;
     costs.fetch += service.platform.now().saturating_sub(start);
     fetched
 }
@@ -63,26 +69,72 @@ async fn fetch_both(
     service: &Service,
     name: &str,
     settings: &Settings,
+    trust: &OwnerTrust,
     public_bytes: &mut u64,
 ) -> Result<Fetched> {
     let public = path::public(name);
     let url = service.url(&public);
     for _ in 0..MAX_FETCHES {
-        let info: DatabaseInfo = service.json(io, &path::database(name)).await?;
+        let (info, verdict) = newest(io, service, name, settings, trust).await?;
+        let accepted = match verdict {
+            Verdict::Changed => continue,
+            Verdict::Accepted(accepted) => Some(accepted),
+            _ => None,
+        };
         // The database was replaced between the two requests: the description is out of date.
         let Some(bytes) = service.bytes_of(io, &public, &info.version, info.sizes.bundle).await? else {
             continue;
         };
         *public_bytes += bytes.len() as u64;
+        if let Some(accepted) = &accepted {
+            let refused = |error| Error::Checkpoint { url: url.clone(), error };
+            accepted.leaf.check_public_part(&bytes).map_err(refused)?;
+        }
         let lookup = build_lookup(&bytes, settings)?;
         check_root(&url, &lookup, settings)?;
         if lookup.version().to_string() != info.version {
             let reason = format!("a public part of version {}: expected {}", lookup.version(), info.version);
             return Err(unexpected(&url, reason));
         }
-        return Ok(Fetched { info, lookup });
+        if let Some(accepted) = &accepted {
+            check_leaf_root(&url, &lookup, accepted)?;
+        }
+        return Ok(Fetched { info, lookup, accepted });
     }
     Err(unexpected(&url, format!("another version at each of {MAX_FETCHES} attempts")))
+}
+
+/// Fetches the description and the checkpoint of the newest version. While the service shows an
+/// older version than this client has seen, it is asked again until the deadline.
+async fn newest(
+    io: &Io,
+    service: &Service,
+    name: &str,
+    settings: &Settings,
+    trust: &OwnerTrust,
+) -> Result<(DatabaseInfo, Verdict)> {
+    let start = service.platform.now();
+    loop {
+        let info: DatabaseInfo = service.json(io, &path::database(name)).await?;
+        match trust.verdict(io, service, name, &info, settings).await? {
+            Verdict::Behind(error) if !wait_for_newer(io, service, start, settings).await => {
+                return Err(error);
+            }
+            Verdict::Behind(_) => {}
+            verdict => return Ok((info, verdict)),
+        }
+    }
+}
+
+/// Refuses a verifiable database with another root than its owner signed, and one that shows no
+/// root although the owner signed one.
+fn check_leaf_root(url: &str, lookup: &Lookup, accepted: &Accepted) -> Result<()> {
+    match accepted.leaf.base {
+        Base::Root(root) if lookup.root() != Some(Root(root)) => {
+            Err(pins::wrong_root(url, lookup.root(), Root(root)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a database whose root is not the trusted one, so that a server cannot change records.

@@ -22,17 +22,21 @@
 //! | `platform`, `settings`, `address` | clock and randomness; settings; addresses |
 //! | `service`, `queries`, `clients` | single calls, with their retries |
 //! | `fetch`, `pins` | choice of the database, its public part and its pinned root |
+//! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
 //! | `registration`, `record`, `storage`, `state_cache` | registered clients and their state |
 //! | `session`, `lookups`, `costs` | lookups in one database |
 //! | `psi` | private set intersection |
 //! | `operator` | administration of registered clients, for the operator |
 
 mod address;
+mod checkpoints;
 mod clients;
 mod costs;
 mod fetch;
+mod logs;
 mod lookups;
 mod operator;
+mod owner_pin;
 mod pins;
 mod platform;
 pub mod psi;
@@ -50,12 +54,14 @@ mod task;
 
 pub use address::Address;
 pub use costs::Costs;
+pub use logs::{ShownLog, fetch_log};
 pub use operator::{RegisteredClients, ready};
+pub use owner_pin::PinnedOwner;
 pub use platform::Platform;
 pub use record::SavedRegistration;
 pub use request::{Failure, Header, Method, Request, Response};
 pub use service::Service;
 pub use session::Session;
-pub use settings::{MoreSchemes, Settings, Token, Watcher};
+pub use settings::{CheckpointSettings, MoreSchemes, Settings, Token, Watcher};
 pub use store::{StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};

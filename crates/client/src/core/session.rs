@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use papir_checkpoint::Accepted;
 use papir_lookup::{Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
+use super::checkpoints::OwnerTrust;
 use super::costs::Costs;
 use super::fetch::{self, Fetched};
 use super::lookups::AnsweredLookups;
@@ -31,6 +33,7 @@ pub struct Session {
     info: DatabaseInfo,
     lookup: Lookup,
     costs: Costs,
+    trust: OwnerTrust,
     /// Set from the first lookup on, in schemes with client keys.
     registration: Option<Registration>,
 }
@@ -56,8 +59,9 @@ impl Session {
     /// Connects to a database and fetches its public part.
     ///
     /// # Errors
-    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network, and
-    /// [`Error::Core`] if the public part is damaged or its scheme is unknown or not private.
+    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network,
+    /// [`Error::NoCheckpoint`], [`Error::Checkpoint`], and [`Error::Core`] if the public part is
+    /// damaged or its scheme is unknown or not private.
     pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
         Task::new(|io| async move { Self::connect(&io, service, settings).await })
     }
@@ -65,13 +69,22 @@ impl Session {
     pub(crate) async fn connect(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
         let name = fetch::choose(io, &service, &settings).await?;
         let mut costs = Costs::default();
-        let Fetched { info, lookup } = fetch::fetch(io, &service, &name, &settings, &mut costs).await?;
-        if settings.pin {
+        let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
+        let Fetched { info, lookup, accepted } =
+            fetch::fetch(io, &service, &name, &settings, &trust, &mut costs).await?;
+        // A root that the trusted owner signed needs no pin: the next version has another one. But
+        // a pinned root is checked before the key of a first checkpoint is pinned: otherwise a
+        // service could replace the root by a key of its own.
+        if settings.pin && (settings.root.is_some() || accepted.is_none() || !trust.is_known()) {
             let slot = service.address.identity(&name);
             let (storage, url) = (Storage::new(io, &slot), service.url(&path::database(&name)));
-            settings.root = pins::check_or_pin(storage, &url, settings.root, lookup.root()).await?;
+            let root = pins::check_or_pin(storage, &url, settings.root, lookup.root()).await?;
+            settings.root = if accepted.is_some() { settings.root } else { root };
         }
-        Ok(Self { service, settings, name, info, lookup, costs, registration: None })
+        if let Some(accepted) = accepted {
+            trust.keep(io, &service, &name, &settings, *accepted).await?;
+        }
+        Ok(Self { service, settings, name, info, lookup, costs, trust, registration: None })
     }
 
     /// The service.
@@ -87,6 +100,11 @@ impl Session {
     /// The lookup client of the current version, which knows its sizes, security and parameters.
     pub fn lookup(&self) -> &Lookup {
         &self.lookup
+    }
+
+    /// The owner's checkpoint of the current version; `None` if the database is not signed.
+    pub fn checkpoint(&self) -> Option<&Accepted> {
+        self.trust.accepted.as_ref()
     }
 
     /// The costs since the session was opened.
@@ -292,7 +310,11 @@ impl Session {
     /// Fetches the public part of the new version. The registration is checked again, since it may
     /// not be valid for that version.
     async fn fetch_again(&mut self, io: &Io) -> Result<()> {
-        let fetched = fetch::fetch(io, &self.service, &self.name, &self.settings, &mut self.costs).await?;
+        let (service, name, settings) = (&self.service, &self.name, &self.settings);
+        let fetched = fetch::fetch(io, service, name, settings, &self.trust, &mut self.costs).await?;
+        if let Some(accepted) = fetched.accepted {
+            self.trust.keep(io, service, name, settings, *accepted).await?;
+        }
         (self.info, self.lookup) = (fetched.info, fetched.lookup);
         self.registration = None;
         Ok(())

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use papir_checkpoint::VerifyingKey;
 use papir_core::erased::ErasedScheme;
 use papir_core::{NoProgress, OwnerKey, Progress};
 use papir_lookup::Root;
@@ -19,14 +21,33 @@ pub struct Settings {
     pub allow_not_private: bool,
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
-    /// Pins the root of a verifiable database on first use.
+    /// Pins the root of a verifiable database and the owner's key of a signed one on first use.
     pub pin: bool,
     /// The owner's key of an encrypted database.
     pub owner_key: Option<OwnerKey>,
+    /// Requirements on the owner's signed checkpoints.
+    pub checkpoint: CheckpointSettings,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
     /// Receives the progress of long work on the client.
     pub watcher: Watcher,
+}
+
+/// Requirements on the signed checkpoints of a database's owner.
+#[derive(Clone, Debug, Default)]
+pub struct CheckpointSettings {
+    /// The owner's public key. The database must be signed under it. `None` trusts the pinned key,
+    /// or the key of the first checkpoint.
+    pub owner: Option<VerifyingKey>,
+    /// Maximum age of a checkpoint; `None` accepts any.
+    pub max_age: Option<Duration>,
+    /// Public keys of known witnesses, whose cosignatures are verified and counted.
+    pub witnesses: Vec<VerifyingKey>,
+    /// Minimum number of known witnesses that must have cosigned.
+    pub cosignatures: usize,
+    /// Time for which a service that shows an older version than this client has seen is asked
+    /// again; `None` for 30 seconds.
+    pub patience: Option<Duration>,
 }
 
 /// Receives the progress of long work. By default it discards all reports.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use papir_lookup::Root;
 
+use super::owner_pin::PinnedOwner;
 use super::record::SavedRegistration;
 use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;
@@ -39,6 +40,14 @@ impl<'a> Storage<'a> {
     pub(crate) async fn has_root(self) -> Result<bool> {
         match self.perform(StoreAction::HasRoot).await? {
             Stored::Found(found) => Ok(found),
+            _ => Err(self.mismatched()),
+        }
+    }
+
+    /// The pinned owner's key.
+    pub(crate) async fn owner(self) -> Result<Option<PinnedOwner>> {
+        match self.perform(StoreAction::Owner).await? {
+            Stored::Owner(owner) => Ok(owner),
             _ => Err(self.mismatched()),
         }
     }
@@ -116,6 +125,16 @@ impl Locked<'_> {
             Stored::Root(root) => Ok(root),
             _ => Err(self.storage.mismatched()),
         }
+    }
+
+    /// The pinned owner's key.
+    pub(crate) async fn owner(&self) -> Result<Option<PinnedOwner>> {
+        self.storage.owner().await
+    }
+
+    /// Pins an owner's key. It is durable on return.
+    pub(crate) async fn keep_owner(&self, owner: PinnedOwner) -> Result<()> {
+        self.storage.change(StoreAction::KeepOwner(owner)).await
     }
 
     /// Pins a root. It is durable on return.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use papir_lookup::Root;
 
+use super::owner_pin::PinnedOwner;
 use super::record::SavedRegistration;
 
 /// A request to the storage.
@@ -46,6 +47,11 @@ pub enum StoreAction {
     Root,
     /// Pins a root and replaces an earlier one.
     Pin(Root),
+    /// Reads the pinned owner's key, without creating the slot or taking its lock. The reply is
+    /// [`Stored::Owner`].
+    Owner,
+    /// Pins an owner's key and replaces an earlier one. Requested with the lock held.
+    KeepOwner(PinnedOwner),
     /// Reads a set's filter, at most this many bytes. The reply is [`Stored::Bytes`].
     Filter(u64),
     /// Stores the filter of a set and replaces an earlier one. The storage takes the lock itself.
@@ -65,6 +71,8 @@ pub enum Stored {
     Bytes(Option<Vec<u8>>),
     /// The pinned root, if there is one.
     Root(Option<Root>),
+    /// The pinned owner's key, if there is one.
+    Owner(Option<PinnedOwner>),
     /// Set if a root is pinned.
     Found(bool),
 }

@@ -31,8 +31,9 @@ impl StateFiles {
     /// [`Error::State`].
     pub fn perform(&self, request: StoreRequest) -> Result<Stored> {
         let slot = match self.slot(&request.slot) {
-            // Without a directory, no root is pinned.
+            // Without a directory, nothing is pinned.
             Err(_) if matches!(request.action, StoreAction::HasRoot) => return Ok(Stored::Found(false)),
+            Err(_) if matches!(request.action, StoreAction::Owner) => return Ok(Stored::Owner(None)),
             slot => slot?,
         };
         Ok(match request.action {
@@ -46,6 +47,8 @@ impl StateFiles {
             StoreAction::DropKeys => done(slot.drop_keys()?),
             StoreAction::Root => Stored::Root(slot.root()?),
             StoreAction::Pin(root) => done(slot.pin(&root)?),
+            StoreAction::Owner => Stored::Owner(slot.owner()?),
+            StoreAction::KeepOwner(owner) => done(slot.keep_owner(&owner)?),
             StoreAction::Filter(limit) => Stored::Bytes(slot.filter(limit)?),
             StoreAction::KeepFilter(bytes) => {
                 let _lock = slot.create_and_lock()?;

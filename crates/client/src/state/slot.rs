@@ -8,17 +8,20 @@ use papir_lookup::Root;
 use zeroize::Zeroizing;
 
 use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
-use crate::core::SavedRegistration;
+use crate::core::{PinnedOwner, SavedRegistration};
 use crate::error::{Error, Result};
 
 /// Longest accepted file of a pinned root, in bytes.
 const ROOT_BYTES: u64 = 256;
 
+/// Longest accepted file of a pinned owner's key, in bytes.
+const OWNER_BYTES: u64 = 4096;
+
 /// The state files of one database. Callers hold the lock while they change them.
 pub(super) struct Slot {
     directory: PathBuf,
-    /// The path of the files without their extensions: `.state`, `.lock`, `.root`, `.filter` and,
-    /// during an upload, `.keys`.
+    /// The path of the files without their extensions: `.state`, `.lock`, `.root`, `.owner`,
+    /// `.filter` and, during an upload, `.keys`.
     stem: PathBuf,
     passphrase: Option<Passphrase>,
 }
@@ -100,6 +103,23 @@ impl Slot {
         self.replace("root", format!("{root}\n").as_bytes())
     }
 
+    /// The pinned owner's key.
+    ///
+    /// # Errors
+    /// [`Error::State`] for a damaged file. The file is left unchanged.
+    pub(super) fn owner(&self) -> Result<Option<PinnedOwner>> {
+        let path = self.path("owner");
+        let Some(bytes) = read(&path, OWNER_BYTES)? else {
+            return Ok(None);
+        };
+        PinnedOwner::decode(&bytes).map(Some).map_err(|source| Error::State { path, source })
+    }
+
+    /// Pins an owner's key. It is on disk on return.
+    pub(super) fn keep_owner(&self, owner: &PinnedOwner) -> Result<()> {
+        self.replace("owner", owner.encode().as_bytes())
+    }
+
     /// Stores the filter of a set and replaces an earlier one.
     pub(super) fn keep_filter(&self, bytes: &[u8]) -> Result<()> {
         self.replace("filter", bytes)
@@ -156,7 +176,7 @@ impl Slot {
 
 /// The common path of a database's files. It contains a hash, so that file names do not reveal
 /// which services a client uses. Under a passphrase the contents do not reveal it either, except
-/// for a pinned root.
+/// for a pinned root or owner's key.
 fn stem(directory: &Path, identity: &str) -> PathBuf {
     let name = blake3::hash(identity.as_bytes()).to_hex();
     directory.join(&name[..32])
@@ -248,6 +268,22 @@ mod tests {
         assert!(slot.read().unwrap().is_none() && slot.keys(4).unwrap().is_none());
         let other = Slot::new(&folder.path().join("state"), "http://h/b", None);
         assert_ne!(other.stem, slot.stem);
+    }
+
+    #[test]
+    fn a_damaged_pin_of_an_owner_is_an_error_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let slot = slot(folder.path(), None);
+        assert_eq!(slot.owner().unwrap(), None);
+        let _lock = slot.create_and_lock().unwrap();
+        let key = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+        let text = format!("papir-owner-pin-1\n{key}\n{key}\n7\n");
+        let pin = PinnedOwner::decode(format!("{text}{}\n", "1f".repeat(32)).as_bytes()).unwrap();
+        slot.keep_owner(&pin).unwrap();
+        assert_eq!(slot.owner().unwrap(), Some(pin));
+        fs::write(slot.path("owner"), &text).unwrap();
+        assert_eq!(slot.owner().err().unwrap().code(), "state");
+        assert_eq!(fs::read(slot.path("owner")).unwrap(), text.as_bytes());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tests of the protocol core against a scripted peer: its requests and their order.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod checkpoints;
 mod lookups;
 mod peer;
 mod registered;

@@ -20,6 +20,8 @@ use rand_core::{CryptoRng, SeedableRng};
 
 pub const RECORDS: u64 = 50;
 pub const MAX_BATCH: usize = 4;
+/// The time of day at the start of a test, in seconds since 1970.
+pub const EPOCH: u64 = 1_800_000_000;
 
 /// Record `index` of the version made from `seed`.
 pub fn record(seed: u64, index: u64) -> Vec<u8> {
@@ -50,6 +52,10 @@ impl FixedPlatform {
 impl Platform for FixedPlatform {
     fn now(&self) -> Duration {
         *self.now.lock().unwrap()
+    }
+
+    fn unix_time(&self) -> u64 {
+        EPOCH + self.now().as_secs()
     }
 
     fn rng(&self) -> Box<dyn CryptoRng + '_> {
@@ -235,8 +241,7 @@ impl Peer {
                     then.resume(deliver(self, &call).map(|response| read(&request, response)))
                 }
                 Step::Wait(duration, then) => {
-                    self.log(Event::Waited(duration.as_secs()));
-                    self.platform.advance(duration);
+                    self.wait(duration);
                     then.resume()
                 }
                 Step::Store(request, then) => then.resume(Ok(self.store(request))),
@@ -250,7 +255,18 @@ impl Peer {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 
-    fn log(&self, event: Event) {
+    /// Lets time pass.
+    pub fn wait(&self, duration: Duration) {
+        self.log(Event::Waited(duration.as_secs()));
+        self.platform.advance(duration);
+    }
+
+    /// The time since the start of the test.
+    pub fn now(&self) -> Duration {
+        self.platform.now()
+    }
+
+    pub fn log(&self, event: Event) {
         self.events.lock().unwrap().push(event);
     }
 
@@ -316,6 +332,7 @@ impl Peer {
             security_source: None,
             failure_log2: None,
             parameters: Default::default(),
+            checkpoint: None,
         }
     }
 
@@ -420,7 +437,7 @@ impl Peer {
         json(200, &status)
     }
 
-    fn store(&mut self, request: StoreRequest) -> Stored {
+    pub fn store(&mut self, request: StoreRequest) -> Stored {
         assert_eq!(request.slot, "https://papir.example/v1/databases/table");
         let (name, stored) = match request.action {
             StoreAction::Lock => ("lock", Stored::Locked(StoreLock::new(Unlock(Arc::clone(&self.events))))),

@@ -9,6 +9,7 @@ use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_store::Snapshot;
 
+use super::checkpoint::Checkpoint;
 use super::error::QueryError;
 
 /// Maximum number of queries in one request and in one batch, unless a single key needs more.
@@ -48,6 +49,7 @@ pub struct Database {
     query_bytes: usize,
     public_part: OnceLock<Bytes>,
     public_part_bytes: u64,
+    checkpoint: Option<Checkpoint>,
     mapped: u64,
 }
 
@@ -55,15 +57,22 @@ impl Database {
     /// Loads a snapshot file.
     ///
     /// # Errors
-    /// See [`Snapshot::open`].
+    /// See [`Snapshot::open`]; [`papir_store::Error::Checkpoint`] for a signed database under
+    /// another name than its own.
     pub fn open(name: &str, path: &Path) -> papir_store::Result<Self> {
-        Ok(Self::from_snapshot(name, Snapshot::open(path)?))
+        Self::from_snapshot(name, Snapshot::open(path)?)
+            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })
     }
 
     /// Serves a loaded snapshot.
-    pub fn from_snapshot(name: &str, snapshot: Snapshot) -> Self {
-        let Snapshot { server, keyword, commitment_top, file_bytes, .. } = snapshot;
-        Self { mapped: file_bytes, ..Self::new_verifiable(name, server, keyword, commitment_top) }
+    ///
+    /// # Errors
+    /// [`papir_checkpoint::Error::Database`] for a signed database under another name than its own.
+    pub fn from_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
+        let Snapshot { server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
+        let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
+        let database = Self::new_verifiable(name, server, keyword, commitment_top);
+        Ok(Self { mapped: file_bytes, checkpoint, ..database })
     }
 
     /// Serves a prepared database. `keyword` is its key layout, if it is keyed.
@@ -93,6 +102,7 @@ impl Database {
             version,
             description,
             public_part: OnceLock::new(),
+            checkpoint: None,
             mapped: 0,
         }
     }
@@ -120,6 +130,11 @@ impl Database {
     /// The scheme's parameters, sizes and limits.
     pub(crate) fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// The owner's signed checkpoint; `None` if the database is not signed.
+    pub(crate) fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_ref()
     }
 
     /// The prepared database.

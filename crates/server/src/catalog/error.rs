@@ -8,6 +8,9 @@ pub(crate) enum DatabaseError {
     /// No database has this name.
     #[error("no such database: expected one of {known}")]
     Unknown { known: String },
+    /// The database is not signed.
+    #[error("the database has no checkpoint: its owner has not signed it")]
+    Unsigned,
     /// The database is still loading.
     #[error("the databases are still loading")]
     NotLoaded,

@@ -1,5 +1,6 @@
 //! Catalog: databases by name, each replaceable while it is being queried.
 
+mod checkpoint;
 mod config;
 mod database;
 mod error;
@@ -17,6 +18,7 @@ use papir_core::Version;
 
 use crate::error::Error;
 
+pub(crate) use checkpoint::Checkpoint;
 pub(crate) use config::CatalogOptions;
 pub use config::DatabaseConfig;
 pub use database::Database;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use papir_protocol::{DatabaseDetail, DatabaseList, ErrorBody};
 
-use super::headers::{BINARY, NamePath, database_name, version_header};
+use super::headers::{BINARY, NamePath, database_name, has_tag, version_header};
 use super::info;
 use super::problem::Problem;
 use super::routes::Routes;
@@ -91,7 +91,7 @@ async fn public(
     let database = app.catalog.get(&name)?;
     let tag = format!("\"{}\"", database.version());
     let identity = [(header::ETAG, tag.clone()), version_header(database.version())];
-    if headers.get_all(header::IF_NONE_MATCH).iter().any(|value| contains_tag(value, &tag)) {
+    if has_tag(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
     }
     // On a blocking thread: encoding a large hint for the first time is slow.
@@ -99,12 +99,4 @@ async fn public(
     let public_part = encoding.await.map_err(|_| Problem::Internal)?;
     app.metrics.published(&name, public_part.len());
     Ok((identity, [(header::CONTENT_TYPE, BINARY)], public_part).into_response())
-}
-
-/// Returns whether an `If-None-Match` value contains `tag`.
-fn contains_tag(value: &HeaderValue, tag: &str) -> bool {
-    let Ok(text) = value.to_str() else {
-        return false;
-    };
-    text.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }

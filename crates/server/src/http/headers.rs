@@ -2,6 +2,7 @@
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
+use axum::http::header::IF_NONE_MATCH;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use papir_core::Version;
 use papir_protocol::{header, limit, media};
@@ -45,6 +46,19 @@ pub(super) fn byte_count(headers: &HeaderMap, name: &'static str) -> Result<Opti
 /// The database version that a request is for, if it names one.
 pub(super) fn named_version(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
     parse_header(headers, header::VERSION, "16 hexadecimal digits", |text| text.parse().ok())
+}
+
+/// Returns whether the client's copy has this `ETag`.
+pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
+    headers.get_all(IF_NONE_MATCH).iter().any(|value| contains_tag(value, tag))
+}
+
+/// Returns whether an `If-None-Match` value contains `tag`.
+fn contains_tag(value: &HeaderValue, tag: &str) -> bool {
+    let Ok(text) = value.to_str() else {
+        return false;
+    };
+    text.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
 /// The header that names the version of a response.

@@ -1,7 +1,7 @@
 //! JSON descriptions of databases.
 
 use papir_core::Privacy;
-use papir_protocol::{DatabaseDetail, DatabaseInfo, Memory, PreviousVersion, SizesInfo};
+use papir_protocol::{CheckpointInfo, DatabaseDetail, DatabaseInfo, Memory, PreviousVersion, SizesInfo};
 
 use crate::catalog::{Database, MemoryUse, VersionView};
 
@@ -49,5 +49,8 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
         // JSON has no infinity. An infinite value means that an answer always decodes.
         failure_log2: Some(description.failure_log2).filter(|log2| log2.is_finite()),
         parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        checkpoint: database
+            .checkpoint()
+            .map(|checkpoint| CheckpointInfo { sequence: checkpoint.sequence, time: checkpoint.time }),
     }
 }

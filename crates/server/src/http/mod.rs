@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `routes` | route table and OpenAPI document |
-//! | `operations`, `databases`, `query`, `clients`, `psi` | handlers |
+//! | `operations`, `databases`, `checkpoints`, `query`, `clients`, `psi` | handlers |
 //! | `problem` | errors as status and JSON |
 //! | `info` | JSON descriptions of databases |
 //! | `headers`, `body` | parsing of headers and request bodies |
@@ -13,6 +13,7 @@
 
 mod authorization;
 mod body;
+mod checkpoints;
 mod clients;
 mod connection;
 mod databases;
@@ -41,7 +42,7 @@ use routes::Routes;
 
 /// All routes of a service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
-    let mut routes = query::routes(databases::routes(Routes::new()));
+    let mut routes = query::routes(checkpoints::routes(databases::routes(Routes::new())));
     routes = operations::routes(routes, app.show_metrics);
     if app.psi.is_some() {
         routes = psi::routes(routes);

@@ -122,7 +122,9 @@ impl Problem {
     /// The HTTP status.
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::UnknownRoute | Self::Database(DatabaseError::Unknown { .. }) => StatusCode::NOT_FOUND,
+            Self::UnknownRoute | Self::Database(DatabaseError::Unknown { .. } | DatabaseError::Unsigned) => {
+                StatusCode::NOT_FOUND
+            }
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::Database(DatabaseError::NotLoaded) => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -143,6 +145,7 @@ impl Problem {
             Self::UnknownRoute => code::UNKNOWN_ROUTE,
             Self::WrongMethod => code::WRONG_METHOD,
             Self::Database(DatabaseError::Unknown { .. }) => code::UNKNOWN_DATABASE,
+            Self::Database(DatabaseError::Unsigned) => code::NO_CHECKPOINT,
             Self::Database(DatabaseError::NotLoaded) => code::NOT_READY,
             Self::TooLong { .. } => code::TOO_LONG,
             Self::TooSlow { .. } => code::TOO_SLOW,

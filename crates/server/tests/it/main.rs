@@ -20,6 +20,7 @@ mod registry;
 mod registry_killed;
 mod reload;
 mod replacing;
+mod signed;
 mod stateful_client;
 mod support;
 mod tls;

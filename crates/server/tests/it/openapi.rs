@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
+use crate::support::files::{build_signed, serving};
 use crate::support::{Reply, Running, config, get, indexed, lookup, post, prepared, records, rng, send};
 use papir_server::{Database, ServerConfig};
 use serde_json::{Value, json};
@@ -174,6 +175,9 @@ fn the_document_lists_the_routes_of_the_service() {
         "GET /v1/databases",
         "GET /v1/databases/{name}",
         "GET /v1/databases/{name}/public",
+        "GET /v1/databases/{name}/checkpoint",
+        "GET /v1/databases/{name}/checkpoint/proof",
+        "GET /v1/databases/{name}/checkpoint/log",
         "POST /v1/databases/{name}/query",
         "GET /v1/databases/{name}/clients",
         "POST /v1/databases/{name}/clients",
@@ -231,6 +235,25 @@ fn every_response_is_documented() {
     assert_eq!(seen("GET", "/v1/databases/{name}/query"), &BTreeSet::from([405]));
     assert_eq!(seen("GET", "/v1/databases/{name}/public"), &BTreeSet::from([200, 304, 404]));
     assert_eq!(seen("GET", "/v1/databases/{name}"), &BTreeSet::from([200, 404]));
+}
+
+#[test]
+fn responses_of_a_signed_database_are_documented() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = build_signed(directory.path(), "table.papir", "a", 1_800_000_000);
+    let server = Running::start_files(serving(&[&path])).unwrap();
+    let mut contract = Contract::of(&server);
+    for path in ["", "/checkpoint", "/checkpoint/proof", "/checkpoint/log"] {
+        let (route, url) =
+            (format!("/v1/databases/{{name}}{path}"), format!("{}/v1/databases/table{path}", server.url()));
+        let reply = get(&url);
+        assert_eq!(reply.status, 200, "{url}");
+        contract.check(("GET", &route), &reply, path);
+        let Some(tag) = reply.header("etag") else { continue };
+        let again = send("GET", &url, &[("if-none-match", tag)], b"");
+        assert_eq!((again.status, again.body.len()), (304, 0), "{url}");
+        contract.check(("GET", &route), &again, path);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod options;
 
 use std::time::SystemTime;
 
+use papir_checkpoint::Leaf;
 use papir_core::erased::ErasedServer;
 use papir_core::{Description, Goal, Progress, Records, Result as CoreResult};
 use papir_lookup::{Commitment, TableReport};
@@ -13,7 +14,7 @@ use rand_core::CryptoRng;
 
 use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
-use crate::names::{is_standard_input, name_of, stem_of};
+use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::save::{Keyword, Prepared, save};
 use crate::source::SkippedRow;
@@ -34,6 +35,8 @@ pub struct BuildReport {
     pub skipped: Vec<SkippedRow>,
     /// The snapshot's length in bytes.
     pub snapshot_bytes: u64,
+    /// The leaf of a signed version.
+    pub checkpoint: Option<Leaf>,
 }
 
 /// Builds a snapshot: reads the source, arranges the keys, prepares the scheme's database and
@@ -91,6 +94,7 @@ fn build_for(
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     options.check()?;
+    let signing = options.signing()?;
     let content = read(options, rng, progress)?;
     let (server, commitment) = prove(options.verifiable, content.records.as_ref(), progress, |records| {
         Ok(prepare(records, rng, progress)?)
@@ -103,9 +107,10 @@ fn build_for(
     let owned = keyword.as_ref().map(|keys| Keyword::new(owner, &keys.layout, &keys.ids, rng)).transpose()?;
     let commitment = commitment.as_ref();
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
-    let snapshot_bytes = save(&options.out, rng.next_u64(), &prepared, || Ok(()), progress)?;
+    let (snapshot_bytes, checkpoint) =
+        save(&options.out, rng.next_u64(), &prepared, signing.as_ref(), || Ok(()), progress)?;
     let table = keyword.map(|keys| keys.report);
-    Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes })
+    Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes, checkpoint })
 }
 
 fn metadata(
@@ -118,7 +123,7 @@ fn metadata(
     let layout = content.keyword.as_ref().map(|keys| &keys.layout);
     let description = server.describe();
     Metadata {
-        name: options.name.clone().unwrap_or_else(|| stem_of(&options.out)),
+        name: options.name(),
         created: timestamp(SystemTime::now()),
         papir: env!("CARGO_PKG_VERSION").to_owned(),
         source: SourceSummary {

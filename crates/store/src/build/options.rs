@@ -1,5 +1,6 @@
 //! Options of a build.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use papir_core::erased::ErasedScheme;
@@ -8,7 +9,8 @@ use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
 use papir_schemes::registry;
 
 use crate::error::{Error, Result};
-use crate::names::is_standard_input;
+use crate::names::{is_standard_input, stem_of};
+use crate::signing::{Sign, Signing, log_to_continue};
 use crate::source::{Columns, Deletes, Format, Request, Selection};
 
 /// Options of a build.
@@ -56,6 +58,13 @@ pub struct BuildOptions {
     /// The owner's key to encrypt records with, in the scheme over encrypted databases,
     /// [`registry::ENCRYPTED`].
     pub encrypt: Option<OwnerKey>,
+    /// Signs the version with this key; `None` for an unsigned one.
+    pub sign: Option<Sign>,
+    /// The signed snapshot whose log goes on; `None` for the file at `out`, if it exists.
+    pub former: Option<PathBuf>,
+    /// Allows an unsigned version in place of a signed one. Clients that pin its owner's key
+    /// refuse it.
+    pub unsigned: bool,
 }
 
 impl BuildOptions {
@@ -81,6 +90,48 @@ impl BuildOptions {
             name: None,
             allow_not_private: false,
             encrypt: None,
+            sign: None,
+            former: None,
+            unsigned: false,
+        }
+    }
+
+    /// The database's name.
+    pub(super) fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| stem_of(&self.out))
+    }
+
+    /// The signature to be made, if any. Continues the log of the former version.
+    ///
+    /// # Errors
+    /// [`Error::Signed`] for an unsigned version in place of a signed one; [`Error::Options`] for a
+    /// former version without a log; [`Error::Checkpoint`] for a key that may not sign.
+    pub(super) fn signing(&self) -> Result<Option<Signing<'_>>> {
+        let sign = self.sign.as_ref();
+        let log = match &self.former {
+            Some(former) if sign.is_some() => {
+                let log = log_to_continue(former, sign, self.unsigned)?;
+                let found = || format!("{} without a checkpoint", former.display());
+                Some(log.ok_or_else(|| Error::options(found(), "a signed database, to continue its log"))?)
+            }
+            Some(_) => return Err(Error::options("a log to continue without a key", "a key to sign with")),
+            None => match log_to_continue(&self.out, sign, self.unsigned) {
+                Ok(log) => log,
+                Err(error) if self.replaces(&error) => None,
+                Err(error) => return Err(error),
+            },
+        };
+        sign.map(|sign| Signing::new(sign, log, &self.name(), &self.out)).transpose()
+    }
+
+    /// Returns whether a build may replace the file at `out` although its log could not be read. A
+    /// signed build replaces no damaged snapshot: it would start a new log, whose sequences are
+    /// below those that clients have seen.
+    fn replaces(&self, error: &Error) -> bool {
+        match error {
+            Error::Core(CoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => true,
+            Error::Signed { .. } | Error::Options { .. } => false,
+            _ => self.sign.is_none(),
         }
     }
 

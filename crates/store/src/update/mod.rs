@@ -15,8 +15,6 @@ mod overlay;
 mod prepare;
 mod report;
 
-use std::fs::{File, TryLockError};
-use std::path::Path;
 use std::time::SystemTime;
 
 use papir_core::erased::ErasedServer;
@@ -27,7 +25,9 @@ use rand_core::CryptoRng;
 use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
+use crate::publish::lock;
 use crate::save::{Keyword, Prepared, save};
+use crate::signing::{Signing, log_to_continue};
 use crate::snapshot::{OpenOptions, Snapshot};
 use prepare::{Next, NextKeys};
 
@@ -39,46 +39,38 @@ pub use report::{Prediction, UpdateReport, Way};
 ///
 /// # Errors
 /// Errors of the snapshot and of the file of changes, naming file and line; [`Error::Options`] for
-/// a snapshot without the ids of its keys; errors of the scheme; and [`papir_core::Error::Io`].
+/// a snapshot without the ids of its keys; [`Error::Signed`] and [`Error::Checkpoint`]; errors of
+/// the scheme; and [`papir_core::Error::Io`].
 pub fn update(
     options: &UpdateOptions,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
     let _lock = lock(&options.file)?;
+    // Before anything that takes long: a signed file needs a key.
+    let log = log_to_continue(&options.file, options.sign.as_ref(), options.unsigned)?;
     progress.stage("opening", 1);
     let opened = OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() };
     let snapshot = Snapshot::open_with(&options.file, opened)?;
     progress.advance(1);
     psi::refuse(&snapshot, &options.file, "prepare it again with `papir psi prepare`")?;
+    let path = options.out.as_ref().unwrap_or(&options.file);
+    let name = &snapshot.metadata.name;
+    let signing = options.sign.as_ref().map(|sign| Signing::new(sign, log, name, path)).transpose()?;
     let (counts, next) = match &snapshot.keyword {
         Some(layout) => keyed::update(options, &snapshot, layout, rng, progress)?,
         None => indexed::update(options, &snapshot, rng, progress)?,
     };
     match next {
-        Some(next) => publish(options, &snapshot, counts, next, rng, progress),
+        Some(next) => publish(options, &snapshot, counts, next, signing.as_ref(), rng, progress),
         None => Ok(unchanged(snapshot, counts)),
-    }
-}
-
-/// Locks the file against other updates until the result is dropped. Without the lock, the later of
-/// two updates would undo the earlier. On a file system without locks, [`check_unchanged`] detects
-/// most conflicts.
-fn lock(file: &Path) -> Result<File> {
-    let opened = File::open(file).map_err(Error::io("opening", file))?;
-    match opened.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            let found = format!("another update of {} is running", file.display());
-            Err(Error::options(found, "one update at a time; try again when it has ended"))
-        }
-        _ => Ok(opened),
     }
 }
 
 fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
     let description = snapshot.server.describe();
     let (metadata, snapshot_bytes) = (snapshot.metadata, snapshot.file_bytes);
-    UpdateReport { metadata, description, counts, way: Way::Unchanged, snapshot_bytes }
+    UpdateReport { metadata, description, counts, way: Way::Unchanged, snapshot_bytes, checkpoint: None }
 }
 
 fn publish(
@@ -86,6 +78,7 @@ fn publish(
     snapshot: &Snapshot,
     counts: ChangeCounts,
     next: Next,
+    signing: Option<&Signing<'_>>,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
@@ -104,9 +97,10 @@ fn publish(
     let path = options.out.as_ref().unwrap_or(&options.file);
     let check_replaced =
         || if *path == options.file { check_unchanged(snapshot.server.version(), options) } else { Ok(()) };
-    let snapshot_bytes = save(path, rng.next_u64(), &prepared, check_replaced, progress)?;
+    let (snapshot_bytes, checkpoint) =
+        save(path, rng.next_u64(), &prepared, signing, check_replaced, progress)?;
     let description = server.describe();
-    Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes })
+    Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes, checkpoint })
 }
 
 /// The metadata after the update.

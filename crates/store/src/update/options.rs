@@ -7,6 +7,7 @@ use papir_core::cost::Rates;
 
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
+use crate::signing::Sign;
 use crate::source::{ChangeColumns, Format};
 
 /// Free room of a keyword table that an update builds again, in per cent.
@@ -39,6 +40,10 @@ pub struct UpdateOptions {
     pub rebuild: bool,
     /// The owner's key of an encrypted database.
     pub encrypt: Option<OwnerKey>,
+    /// Signs the new version with this key and appends it to the log; `None` for an unsigned one.
+    pub sign: Option<Sign>,
+    /// Allows an unsigned version of a signed database. Clients that pin its owner's key refuse it.
+    pub unsigned: bool,
     /// This machine's rates, which decide between the scheme's update and a setup.
     pub rates: Rates,
 }
@@ -56,6 +61,8 @@ impl UpdateOptions {
             out: None,
             rebuild: false,
             encrypt: None,
+            sign: None,
+            unsigned: false,
             rates: Rates::BUILT_IN,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use papir_checkpoint::Leaf;
 use papir_core::Description;
 use papir_lookup::update::{ChangeCounts, RebuildReason};
 
@@ -20,6 +21,8 @@ pub struct UpdateReport {
     pub way: Way,
     /// The snapshot's length in bytes.
     pub snapshot_bytes: u64,
+    /// The leaf of a signed version; `None` without a signature, or if nothing changed.
+    pub checkpoint: Option<Leaf>,
 }
 
 /// Predicted times in seconds, from the rates in [`super::UpdateOptions::rates`].

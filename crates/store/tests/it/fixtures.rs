@@ -15,6 +15,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use papir_checkpoint::{CERTIFICATE_FORMATS, LEAF_FORMATS, LOG_FORMATS, PROOF_FORMATS};
 use papir_core::erased::ErasedSession;
 use papir_core::{Error as CoreError, Formats, NoProgress, PreparedRecords, Records, read_record};
 use papir_lookup::{BUNDLE_FORMATS, Bundle, LAYOUT_FORMATS, Lookup, Pending};
@@ -192,7 +193,9 @@ fn other_bundles_and_layouts_are_refused() {
 fn the_page_lists_the_formats() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
     let page = fs::read_to_string(page).unwrap();
-    for Formats { what, oldest, written, .. } in [SNAPSHOT, MANIFEST, SET, BUNDLE_FORMATS, LAYOUT_FORMATS] {
+    let of_checkpoints = [LEAF_FORMATS, LOG_FORMATS, PROOF_FORMATS, CERTIFICATE_FORMATS];
+    let formats = [SNAPSHOT, MANIFEST, SET, BUNDLE_FORMATS, LAYOUT_FORMATS].into_iter().chain(of_checkpoints);
+    for Formats { what, oldest, written, .. } in formats {
         let row = format!("| {} | {written} | {oldest} |", what.strip_prefix("a ").unwrap());
         assert!(page.contains(&row), "docs/formats.md lacks {row}");
     }

@@ -9,6 +9,7 @@ mod fixtures;
 mod killed;
 #[cfg(feature = "cloud")]
 mod remote;
+mod signed;
 mod snapshot;
 mod sources;
 mod sources_rows;

@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-paillier", &["papir-kernels", "papir-ring"]),
     ("papir-core", &[]),
     ("papir-oprf", &["papir-core"]),
+    ("papir-checkpoint", &["papir-core"]),
     (
         // kernels: a scheme scans its database itself.
         "papir-schemes",
@@ -35,12 +36,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("papir-plan", &["papir-core", "papir-kernels", "papir-schemes"]),
     ("papir-lookup", &["papir-core", "papir-oprf"]),
-    ("papir-store", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf"]),
+    ("papir-store", &["papir-core", "papir-checkpoint", "papir-schemes", "papir-lookup", "papir-oprf"]),
     ("papir-protocol", &[]),
-    ("papir-client", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf", "papir-protocol"]),
+    (
+        "papir-client",
+        &["papir-core", "papir-checkpoint", "papir-schemes", "papir-lookup", "papir-oprf", "papir-protocol"],
+    ),
     (
         "papir-server",
-        &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-oprf", "papir-protocol"],
+        &[
+            "papir-core",
+            "papir-checkpoint",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-store",
+            "papir-oprf",
+            "papir-protocol",
+        ],
     ),
     ("papir", &["papir-core", "papir-schemes", "papir-lookup", "papir-client"]),
     (
@@ -67,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "papir",
             "papir-core",
+            "papir-checkpoint",
             "papir-schemes",
             "papir-lookup",
             "papir-store",
@@ -90,6 +103,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "papir-fuzz",
         &[
             "papir-core",
+            "papir-checkpoint",
             "papir-oprf",
             "papir-paillier",
             "papir-schemes",

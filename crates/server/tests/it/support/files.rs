@@ -2,14 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
+use papir_checkpoint::SigningKey;
 use papir_core::NoProgress;
 use papir_server::{DatabaseConfig, ServerConfig};
-use papir_store::BuildOptions;
+use papir_store::{BuildOptions, Sign};
 
 use super::{key, rng, value};
 
 /// A snapshot `name` of `count` keys in scheme `plain`.
 pub fn build(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
+    build_by(directory, name, count, salt, None)
+}
+
+/// The key of the owner who signs the databases of the tests.
+pub fn owner() -> SigningKey {
+    let text = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
+    text.parse().unwrap()
+}
+
+/// Like [`build`], signed by [`owner`] at this time. An existing file's log is continued.
+pub fn build_signed(directory: &Path, name: &str, salt: &str, time: u64) -> PathBuf {
+    let sign = Sign { time: Some(time), ..Sign::new(owner()) };
+    build_by(directory, name, 50, salt, Some(sign))
+}
+
+fn build_by(directory: &Path, name: &str, count: u64, salt: &str, sign: Option<Sign>) -> PathBuf {
     let (source, out) = (directory.join("source.csv"), directory.join(name));
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let lines: String = (0..count).map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt)))).collect();
@@ -19,6 +36,7 @@ pub fn build(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
         values: vec!["value".into()],
         scheme: "plain".into(),
         allow_not_private: true,
+        sign,
         ..BuildOptions::new(source, &out)
     };
     papir_store::build(&options, &mut rng(), &NoProgress).unwrap();

@@ -1,0 +1,298 @@
+//! Certificates: the owner names a publisher's key, or a new key of its own.
+//!
+//! A certificate is a signed note with this text:
+//!
+//! ```text
+//! papir-certificate-1
+//! delegate | rotate
+//! public key of the issuer
+//! public key of the subject
+//! database NAME, percent-encoded | databases *
+//! from T
+//! until T
+//! ```
+//! A delegation is signed by the owner. It allows the subject to sign checkpoints of one or all
+//! databases from the first time to the second. A rotation is signed by both keys, for all
+//! databases: the new key is the owner's from the first time on, and the old one stays valid until
+//! the second. No checkpoint has such a text, because its first line contains a slash.
+
+use std::fmt;
+
+use papir_core::Formats;
+
+use crate::checkpoint::decimal;
+use crate::error::{Error, Result};
+use crate::key::{SigningKey, VerifyingKey};
+use crate::name::KeyName;
+use crate::note::Note;
+
+/// Format numbers of certificates.
+pub const CERTIFICATE_FORMATS: Formats =
+    Formats { what: "a certificate", oldest: 1, written: 1, renew: "issue it again: `papir checkpoint …`" };
+/// First line, without the format number.
+const HEADER: &str = "papir-certificate-";
+/// Longest certificate in bytes.
+pub const MAX_CERTIFICATE_BYTES: usize = 4096;
+/// Maximum number of certificates with a checkpoint.
+pub const MAX_CERTIFICATES: usize = 16;
+
+/// What a certificate says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// The subject may sign checkpoints of this database; `None` for all.
+    Delegate(Option<String>),
+    /// The subject is the owner's new key.
+    Rotate,
+}
+
+/// A certificate with valid signatures. Whether its issuer is trusted is not part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    grant: Grant,
+    issuer: VerifyingKey,
+    subject: VerifyingKey,
+    from: u64,
+    until: u64,
+    note: Note,
+}
+
+impl Certificate {
+    /// Lets `publisher` sign checkpoints of a database, or of all, from one time to another.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if the times are not in order, or the publisher is the owner.
+    pub fn delegate(
+        owner: &SigningKey,
+        publisher: &VerifyingKey,
+        database: Option<&str>,
+        (from, until): (u64, u64),
+    ) -> Result<Self> {
+        let grant = Grant::Delegate(database.map(str::to_owned));
+        Self::issue(grant, owner, publisher, (from, until), &[owner])
+    }
+
+    /// Makes `new` the owner's key from one time on; `old` stays valid until the other. Both keys
+    /// must have one name, because it is part of the origin of every log.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if the times are not in order, the keys are equal or their names differ.
+    pub fn rotate(old: &SigningKey, new: &SigningKey, (from, until): (u64, u64)) -> Result<Self> {
+        let (before, after) = (old.public(), new.public());
+        if before.name() != after.name() {
+            let found = format!("a new key with the name {}", after.name());
+            return Err(Error::options(found, format!("{}, as the old one", before.name())));
+        }
+        Self::issue(Grant::Rotate, old, &after, (from, until), &[old, new])
+    }
+
+    fn issue(
+        grant: Grant,
+        issuer: &SigningKey,
+        subject: &VerifyingKey,
+        (from, until): (u64, u64),
+        signers: &[&SigningKey],
+    ) -> Result<Self> {
+        let (issuer, subject) = (issuer.public().of_notes()?, subject.clone().of_notes()?);
+        if from >= until {
+            return Err(Error::options(format!("a certificate from {from} until {until}"), "times in order"));
+        }
+        if issuer.same_key(&subject) {
+            return Err(Error::options("a certificate of a key for itself", "another key"));
+        }
+        let scope = match &grant {
+            Grant::Delegate(Some(database)) => format!("database {}", escaped(database)?),
+            Grant::Delegate(None) | Grant::Rotate => "databases *".to_owned(),
+        };
+        let word = if grant == Grant::Rotate { "rotate" } else { "delegate" };
+        let number = CERTIFICATE_FORMATS.written;
+        let text =
+            format!("{HEADER}{number}\n{word}\n{issuer}\n{subject}\n{scope}\nfrom {from}\nuntil {until}\n");
+        let mut note = Note::new(text)?;
+        for signer in signers {
+            note.sign(signer, signer.public().name())?;
+        }
+        Self::of_note(note)
+    }
+
+    /// Parses a certificate and verifies its signatures.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`], [`papir_core::Error::Format`] or
+    /// [`Error::BadSignature`].
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() > MAX_CERTIFICATE_BYTES {
+            return Err(bad(&format!("{} bytes", bytes.len())));
+        }
+        Self::of_note(Note::parse(bytes)?)
+    }
+
+    fn of_note(note: Note) -> Result<Self> {
+        let lines: Vec<&str> = note.text().trim_end_matches('\n').split('\n').collect();
+        let format = lines.first().and_then(|line| line.strip_prefix(HEADER)).and_then(decimal);
+        CERTIFICATE_FORMATS
+            .check(format.and_then(|number| number.try_into().ok()).ok_or_else(|| bad("another text"))?)?;
+        let [_, word, issuer, subject, scope, from, until] = lines[..] else {
+            return Err(bad(&format!("{} lines", lines.len())));
+        };
+        let grant = match (word, scope.strip_prefix("database ")) {
+            ("delegate", Some(name)) => Grant::Delegate(Some(unescaped(name)?)),
+            ("delegate", None) if scope == "databases *" => Grant::Delegate(None),
+            ("rotate", None) if scope == "databases *" => Grant::Rotate,
+            _ => return Err(bad("another grant")),
+        };
+        let time = |line: &str, word: &str| {
+            line.strip_prefix(word).and_then(decimal).ok_or_else(|| bad("another time"))
+        };
+        let (from, until) = (time(from, "from ")?, time(until, "until ")?);
+        let (issuer, subject) =
+            (issuer.parse::<VerifyingKey>()?.of_notes()?, subject.parse::<VerifyingKey>()?.of_notes()?);
+        let mut signers = vec![&issuer];
+        signers.extend((grant == Grant::Rotate).then_some(&subject));
+        for signer in signers {
+            if !note.is_signed_by(signer)? {
+                return Err(bad(&format!("no signature of {signer}")));
+            }
+        }
+        if grant == Grant::Rotate && issuer.name() != subject.name() {
+            return Err(bad("a rotation to another name"));
+        }
+        Ok(Self { grant, issuer, subject, from, until, note })
+    }
+
+    /// What it says.
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    /// The key that signed it.
+    pub fn issuer(&self) -> &VerifyingKey {
+        &self.issuer
+    }
+
+    /// The key that it names.
+    pub fn subject(&self) -> &VerifyingKey {
+        &self.subject
+    }
+
+    /// The first moment at which it is valid, seconds since 1970, UTC.
+    pub fn from(&self) -> u64 {
+        self.from
+    }
+
+    /// The end of a delegation, or of the time in which both keys of a rotation are valid.
+    pub fn until(&self) -> u64 {
+        self.until
+    }
+}
+
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.note.fmt(f)
+    }
+}
+
+fn bad(found: &str) -> Error {
+    Error::malformed("a certificate", found, "the text of a delegation or rotation, signed")
+}
+
+/// A database's name as one word, percent-encoded as in an origin.
+fn escaped(database: &str) -> Result<String> {
+    let origin = "x".parse::<KeyName>()?.origin(database)?;
+    let word = origin.as_str().strip_prefix("x/").filter(|word| !word.is_empty());
+    Ok(word
+        .ok_or_else(|| Error::options("a delegation for a database without a name", "its name"))?
+        .to_owned())
+}
+
+fn unescaped(word: &str) -> Result<String> {
+    let mut bytes = Vec::new();
+    let mut parts = word.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        let digits = part.get(..2).ok_or_else(|| bad("another name of a database"))?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| bad("another name of a database"))?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    let name = String::from_utf8(bytes).map_err(|_| bad("another name of a database"))?;
+    if escaped(&name)? == word { Ok(name) } else { Err(bad("another name of a database")) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::key;
+
+    #[test]
+    fn golden_text() {
+        let (owner, publisher) = (key("o/n", 1), key("p", 2));
+        let certificate = Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9)).unwrap();
+        let (issuer, subject) = (owner.public(), publisher.public());
+        let text = format!(
+            "papir-certificate-1\ndelegate\n{issuer}\n{subject}\ndatabase a%20b\nfrom 5\nuntil 9\n\n— o/n "
+        );
+        assert!(certificate.to_string().starts_with(&text), "{certificate}");
+        let again = Certificate::parse(certificate.to_string().as_bytes()).unwrap();
+        assert_eq!(again, certificate);
+        assert_eq!(again.grant(), &Grant::Delegate(Some("a b".into())));
+        assert_eq!((again.from(), again.until()), (5, 9));
+        assert_eq!((again.issuer(), again.subject()), (&issuer, &subject));
+        let all = Certificate::delegate(&owner, &subject, None, (5, 9)).unwrap();
+        assert_eq!(all.grant(), &Grant::Delegate(None));
+        assert!(all.to_string().contains("\ndatabases *\n"));
+    }
+
+    #[test]
+    fn rotations_are_signed_by_both_keys() {
+        let (old, new) = (key("o", 1), key("o", 2));
+        let certificate = Certificate::rotate(&old, &new, (5, 9)).unwrap();
+        let text = certificate.to_string();
+        assert_eq!(Certificate::parse(text.as_bytes()).unwrap(), certificate);
+        // Without the last line, the new key's signature is missing.
+        let lines = text.trim_end().rsplit_once('\n').unwrap().0;
+        let error = Certificate::parse(format!("{lines}\n").as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("no signature of o+"), "{error}");
+    }
+
+    #[test]
+    fn contradictory_certificates_are_not_issued() {
+        let (owner, other) = (key("o", 1), key("p", 2));
+        for bad in [
+            Certificate::delegate(&owner, &other.public(), None, (9, 9)),
+            Certificate::delegate(&owner, &owner.public(), None, (5, 9)),
+            Certificate::delegate(&owner, &other.public(), Some(""), (5, 9)),
+            Certificate::rotate(&owner, &other, (5, 9)),
+            Certificate::rotate(&owner, &owner, (5, 9)),
+        ] {
+            assert_eq!(bad.unwrap_err().code(), "options");
+        }
+    }
+
+    #[test]
+    fn changed_certificates_are_refused() {
+        let (owner, publisher) = (key("o", 1), key("p", 2));
+        let text =
+            Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9)).unwrap().to_string();
+        for (from, to) in [
+            ("papir-certificate-1", "papir-certificate-2"),
+            ("papir-certificate-1", "papir-certificate-01"),
+            ("papir-certificate-1", "another/log"),
+            ("delegate", "rotate"),
+            ("delegate", "allow"),
+            ("a%20b", "a%20c"),
+            ("a%20b", "a%2"),
+            ("a%20b", "a%41"),
+            ("a%20b", "%ff"),
+            ("from 5", "from 4"),
+            ("until 9", "until 99"),
+            ("until 9", "until 09"),
+            ("until 9\n", "until 9\nmore\n"),
+            ("— o ", "— q "),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text);
+            assert!(Certificate::parse(changed.as_bytes()).is_err(), "{changed}");
+        }
+        assert!(Certificate::parse(&[b'a'; MAX_CERTIFICATE_BYTES + 1]).is_err());
+    }
+}

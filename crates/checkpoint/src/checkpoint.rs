@@ -1,0 +1,108 @@
+//! Checkpoints: the head of a log (C2SP tlog-checkpoint).
+//!
+//! ```text
+//! origin
+//! size, decimal
+//! root in base64
+//! ```
+
+use crate::base64;
+use crate::error::{Error, Result};
+use crate::merkle::Hash;
+use crate::name::KeyName;
+use crate::note::Note;
+
+/// The head of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The log's identity.
+    pub origin: KeyName,
+    /// The number of leaves.
+    pub size: u64,
+    /// The root of the tree.
+    pub root: Hash,
+}
+
+impl Checkpoint {
+    /// The checkpoint as an unsigned note.
+    ///
+    /// # Errors
+    /// None in practice: a name has no control characters.
+    pub fn to_note(&self) -> Result<Note> {
+        Note::new(format!("{}\n{}\n{}\n", self.origin, self.size, base64::encode(&self.root)))
+    }
+
+    /// Reads the text of a note. Extension lines are ignored, as the specification asks: they are
+    /// signed, but say nothing about the log.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`].
+    pub fn of_text(text: &str) -> Result<Self> {
+        let bad = |found: &str| Error::malformed("a checkpoint", found, "lines of origin, size and root");
+        let lines = text.strip_suffix('\n').ok_or_else(|| bad("a text without its end"))?;
+        let mut lines = lines.split('\n');
+        let (Some(origin), Some(size), Some(root)) = (lines.next(), lines.next(), lines.next()) else {
+            return Err(bad("fewer than three lines"));
+        };
+        if lines.any(str::is_empty) {
+            return Err(bad("an empty line"));
+        }
+        let size = decimal(size).ok_or_else(|| bad("another size"))?;
+        Ok(Self {
+            origin: origin.parse()?,
+            size,
+            root: base64::decode_array("the root of a checkpoint", root)?,
+        })
+    }
+}
+
+/// A decimal number without leading zeros.
+pub(crate) fn decimal(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits)?;
+    (text == "0" || !text.starts_with('0')).then_some(number)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The example of the specification.
+    const TEXT: &str =
+        "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";
+
+    #[test]
+    fn the_example_is_read_and_written() {
+        let checkpoint = Checkpoint::of_text(TEXT).unwrap();
+        assert_eq!(
+            (checkpoint.origin.as_str(), checkpoint.size),
+            ("example.com/behind-the-sofa", 20_852_163)
+        );
+        assert_eq!(checkpoint.root[..4], [0x0a, 0xc5, 0x18, 0x6a]);
+        assert_eq!(checkpoint.to_note().unwrap().text(), TEXT);
+        assert_eq!(Checkpoint::of_text(&format!("{TEXT}extension\n")).unwrap(), checkpoint);
+        let empty = Checkpoint { size: 0, ..checkpoint };
+        assert_eq!(Checkpoint::of_text(empty.to_note().unwrap().text()).unwrap(), empty);
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for bad in [
+            "",
+            "o\n1\n",
+            TEXT.trim_end(),
+            &TEXT.replace("208", "0208"),
+            &TEXT.replace("208", "+208"),
+            &TEXT.replace("20852163", "18446744073709551616"),
+            &TEXT.replace("20852163", ""),
+            &TEXT.replace("q2I=", "q2I"),
+            &TEXT.replace("q2I=", "q2J="),
+            &TEXT.replace("example.com/", ""),
+            &format!("{TEXT}\nextension\n"),
+        ] {
+            let parsed = Checkpoint::of_text(bad);
+            assert!(parsed.is_err() || bad.starts_with("behind"), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Cosignatures of witnesses (C2SP tlog-cosignature, Ed25519).
+//!
+//! ```text
+//! signature   time (8, big-endian) ‖ Ed25519 signature (64)
+//! signed      "cosignature/v1", "time T" and the lines of the checkpoint
+//! ```
+
+use crate::error::{Error, Result};
+use crate::key::{SIGNATURE_BYTES, SigningKey, VerifyingKey};
+use crate::note::{Note, NoteSignature};
+
+/// Bytes of a cosignature.
+const BYTES: usize = 8 + SIGNATURE_BYTES;
+
+/// The message that a witness signs at a time.
+fn message(time: u64, text: &str) -> String {
+    format!("cosignature/v1\ntime {time}\n{text}")
+}
+
+/// The cosignature of a witness, for tests and for small witnesses. `time` is in seconds since
+/// 1970, UTC.
+pub fn cosign(note: &Note, witness: &SigningKey, time: u64) -> NoteSignature {
+    let signature = witness.sign(message(time, note.text()).as_bytes());
+    let public = witness.public();
+    let signature = [&time.to_be_bytes()[..], &signature].concat();
+    NoteSignature { name: public.name().clone(), id: public.id(), signature }
+}
+
+/// The times of the cosignatures of known witnesses: one for each that cosigned, in the order of
+/// `witnesses`. The latest of several counts. Two keys that differ in their name only are one
+/// witness, because the cosignature does not bind the name.
+///
+/// # Errors
+/// [`Error::BadSignature`] if a known witness's cosignature is invalid.
+pub fn cosigned(note: &Note, witnesses: &[VerifyingKey]) -> Result<Vec<u64>> {
+    let mut times = Vec::new();
+    for (place, witness) in witnesses.iter().enumerate() {
+        let repeated = witnesses[..place].iter().any(|earlier| earlier.same_key(witness));
+        let signed =
+            note.lines_of(witness).map(|line| time_of(note, witness, line)).collect::<Result<Vec<u64>>>()?;
+        times.extend(signed.into_iter().max().filter(|_| !repeated));
+    }
+    Ok(times)
+}
+
+/// The time of one verified cosignature.
+fn time_of(note: &Note, witness: &VerifyingKey, line: &NoteSignature) -> Result<u64> {
+    let parts = line.signature.split_first_chunk::<8>().filter(|_| line.signature.len() == BYTES);
+    let verified = parts.and_then(|(time, signature)| {
+        let time = u64::from_be_bytes(*time);
+        // The specification limits times to 2⁶³ − 1.
+        let fits = i64::try_from(time).is_ok();
+        (fits && witness.verifies(message(time, note.text()).as_bytes(), signature)).then_some(time)
+    });
+    verified.ok_or_else(|| Error::BadSignature { key: witness.to_string() })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::key::Kind;
+    use crate::testing::{key, rng};
+
+    fn witness(name: &str, seed: u8) -> SigningKey {
+        SigningKey::generate(name.parse().unwrap(), Kind::Cosignature, &mut rng(seed))
+    }
+
+    #[test]
+    fn known_witnesses_are_counted_once() {
+        let mut note = Note::new("o\n1\nAAAA\n".to_owned()).unwrap();
+        let all = [witness("w/1", 1), witness("w/2", 2), witness("w/3", 3)];
+        for (witness, time) in [(&all[0], 5), (&all[0], 7), (&all[1], 6)] {
+            note.add(cosign(&note, witness, time)).unwrap();
+        }
+        let note = Note::parse(note.to_string().as_bytes()).unwrap();
+        let known: Vec<VerifyingKey> = all.iter().map(SigningKey::public).collect();
+        assert_eq!(cosigned(&note, &known).unwrap(), [7, 6]);
+        assert_eq!(cosigned(&note, &known[1..]).unwrap(), [6]);
+        assert_eq!(cosigned(&note, &[]).unwrap(), [0; 0]);
+        let alias = known[0].renamed(&"w/alias".parse().unwrap());
+        let mut twice = note.clone();
+        twice
+            .add(NoteSignature { name: alias.name().clone(), id: alias.id(), ..note.signatures()[0].clone() })
+            .unwrap();
+        assert_eq!(cosigned(&twice, &[known[0].clone(), alias]).unwrap(), [7]);
+    }
+
+    #[test]
+    fn invalid_cosignatures_of_known_witnesses_are_refused() {
+        let note = Note::new("o\n1\nAAAA\n".to_owned()).unwrap();
+        let witness = witness("w", 1);
+        let good = cosign(&note, &witness, 5);
+        assert_eq!(good.signature[..8], [0, 0, 0, 0, 0, 0, 0, 5]);
+        let mut bad = vec![good.clone(); 3];
+        bad[0].signature[7] = 6;
+        bad[1].signature.pop();
+        bad[2] = cosign(&note, &witness, 1 << 63);
+        for line in bad {
+            let mut note = note.clone();
+            note.add(good.clone()).unwrap();
+            note.add(line).unwrap();
+            let error = cosigned(&note, &[witness.public()]).unwrap_err();
+            assert_eq!(error.code(), "checkpoint_signature");
+            assert_eq!(cosigned(&note, &[key("w", 9).public()]).unwrap(), [0; 0]);
+        }
+    }
+
+    /// The message of the specification's example.
+    #[test]
+    fn the_signed_message_is_that_of_the_specification() {
+        let text = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";
+        let expected = "cosignature/v1\ntime 1679315147\nexample.com/behind-the-sofa\n20852163\n\
+                        CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";
+        assert_eq!(message(1_679_315_147, text), expected);
+    }
+}

@@ -1,0 +1,316 @@
+//! Ed25519 keys with names, and their text (C2SP signed-note).
+//!
+//! ```text
+//! public   NAME+ID+base64(type (1) ‖ public key (32))
+//! secret   PRIVATE+KEY+NAME+ID+base64(type (1) ‖ seed (32))
+//! ID       the first 4 bytes of SHA-256(NAME ‖ 0x0A ‖ type ‖ public key), 8 hexadecimal digits
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use ed25519_dalek::{Signature, Signer};
+use rand_core::CryptoRng;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::base64;
+use crate::error::{Error, Result};
+use crate::name::KeyName;
+
+/// Prefix of the text of a secret key.
+const PREFIX: &str = "PRIVATE+KEY+";
+/// Bytes of a seed, and of a public key.
+const KEY_BYTES: usize = 32;
+/// Bytes of an Ed25519 signature.
+pub const SIGNATURE_BYTES: usize = 64;
+/// Longest text of a key in bytes: more than any valid one.
+const MAX_TEXT: usize = 512;
+
+/// The type of a key's signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Signatures of a note's text.
+    Note = 1,
+    /// Timestamped cosignatures of witnesses (C2SP tlog-cosignature).
+    Cosignature = 4,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Result<Self> {
+        match byte {
+            1 => Ok(Self::Note),
+            4 => Ok(Self::Cosignature),
+            other => {
+                let expected = "0x01 (Ed25519) or 0x04 (Ed25519 cosignatures)";
+                Err(Error::malformed("the type of a key", format!("0x{other:02x}"), expected))
+            }
+        }
+    }
+}
+
+/// A public key with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifyingKey {
+    name: KeyName,
+    kind: Kind,
+    /// Compressed: checked to be a point, and decompressed for each verification.
+    key: [u8; KEY_BYTES],
+}
+
+impl VerifyingKey {
+    /// The key's name.
+    pub fn name(&self) -> &KeyName {
+        &self.name
+    }
+
+    /// The type of its signatures.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The id that signature lines carry besides the name.
+    pub fn id(&self) -> [u8; 4] {
+        let mut id = [0; 4];
+        let hash = Sha256::new()
+            .chain_update(self.name.as_str())
+            .chain_update([b'\n', self.kind as u8])
+            .chain_update(self.key)
+            .finalize();
+        id.copy_from_slice(&hash[..4]);
+        id
+    }
+
+    /// The same key under another name, for example a log's origin.
+    pub fn renamed(&self, name: &KeyName) -> Self {
+        Self { name: name.clone(), ..self.clone() }
+    }
+
+    /// Returns whether both have the same Ed25519 key, whatever their names.
+    pub fn same_key(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+
+    /// Checks that the key signs notes.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`] for the key of a witness.
+    pub fn of_notes(self) -> Result<Self> {
+        match self.kind {
+            Kind::Note => Ok(self),
+            Kind::Cosignature => Err(Error::malformed("an owner's key", "the key of a witness", "type 0x01")),
+        }
+    }
+
+    /// Checks that the key makes cosignatures.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`] for a key that signs notes.
+    pub fn of_cosignatures(self) -> Result<Self> {
+        match self.kind {
+            Kind::Cosignature => Ok(self),
+            Kind::Note => Err(Error::malformed("the key of a witness", "a key of notes", "type 0x04")),
+        }
+    }
+
+    /// Returns whether an Ed25519 signature of `message` is valid. Keys and points of small order
+    /// are refused, so that one signature fits one message and one key.
+    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let key = ed25519_dalek::VerifyingKey::from_bytes(&self.key);
+        key.and_then(|key| key.verify_strict(message, &Signature::from_slice(signature)?)).is_ok()
+    }
+}
+
+impl fmt::Display for VerifyingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+", self.name)?;
+        self.id().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        write!(f, "+{}", base64::encode(&[&[self.kind as u8][..], &self.key].concat()))
+    }
+}
+
+impl FromStr for VerifyingKey {
+    type Err = Error;
+
+    /// Parses the text of a key. White space around it is ignored.
+    fn from_str(text: &str) -> Result<Self> {
+        let what = "a public key";
+        let Parts { name, id, kind, bytes } = Parts::of(what, text.trim())?;
+        if ed25519_dalek::VerifyingKey::from_bytes(&bytes).is_err() {
+            return Err(Error::malformed(what, "no point of the curve", "an Ed25519 key"));
+        }
+        let key = Self { name, kind, key: *bytes };
+        check_id(what, &key, id)?;
+        Ok(key)
+    }
+}
+
+/// A secret key with its name. Erased on drop; printed only by [`SigningKey::to_text`].
+pub struct SigningKey {
+    name: KeyName,
+    kind: Kind,
+    secret: ed25519_dalek::SigningKey,
+}
+
+impl SigningKey {
+    /// Generates a fresh key.
+    pub fn generate(name: KeyName, kind: Kind, rng: &mut dyn CryptoRng) -> Self {
+        let mut seed = Zeroizing::new([0; KEY_BYTES]);
+        rng.fill_bytes(seed.as_mut_slice());
+        Self { name, kind, secret: ed25519_dalek::SigningKey::from_bytes(&seed) }
+    }
+
+    /// The public key.
+    pub fn public(&self) -> VerifyingKey {
+        VerifyingKey { name: self.name.clone(), kind: self.kind, key: self.secret.verifying_key().to_bytes() }
+    }
+
+    /// Signs a message with Ed25519.
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        self.secret.sign(message).to_bytes()
+    }
+
+    /// The key as one line of text, for [`SigningKey::from_str`].
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut bytes = Zeroizing::new([0; 1 + KEY_BYTES]);
+        bytes[0] = self.kind as u8;
+        bytes[1..].copy_from_slice(self.secret.as_bytes());
+        // Allocated at full size: growing would leave a copy of the key in memory.
+        let mut text = Zeroizing::new(String::with_capacity(MAX_TEXT));
+        text.push_str(PREFIX);
+        text.push_str(self.name.as_str());
+        text.push('+');
+        text.extend(self.public().id().iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit));
+        text.push('+');
+        text.push_str(&Zeroizing::new(base64::encode(bytes.as_slice())));
+        text
+    }
+}
+
+fn digit(nibble: u8) -> char {
+    char::from_digit(nibble.into(), 16).unwrap_or_default()
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({}, …)", self.name)
+    }
+}
+
+impl FromStr for SigningKey {
+    type Err = Error;
+
+    /// Parses the text of a key. White space around it is ignored. Errors do not contain the text.
+    fn from_str(text: &str) -> Result<Self> {
+        let what = "a secret key";
+        let rest = text.trim().strip_prefix(PREFIX);
+        let rest = rest.ok_or_else(|| Error::malformed(what, "another beginning", PREFIX))?;
+        let Parts { name, id, kind, bytes } = Parts::of(what, rest)?;
+        let key = Self { name, kind, secret: ed25519_dalek::SigningKey::from_bytes(&bytes) };
+        check_id(what, &key.public(), id)?;
+        Ok(key)
+    }
+}
+
+/// The parts of a key's text.
+struct Parts<'a> {
+    name: KeyName,
+    id: &'a str,
+    kind: Kind,
+    bytes: Zeroizing<[u8; KEY_BYTES]>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(what: &'static str, text: &'a str) -> Result<Self> {
+        let bad = || Error::malformed(what, format!("{} bytes", text.len()), "NAME+ID+KEY in base64");
+        let (name, rest) = text.split_once('+').filter(|_| text.len() <= MAX_TEXT).ok_or_else(bad)?;
+        let (id, key) = rest.split_once('+').ok_or_else(bad)?;
+        let decoded = Zeroizing::new(base64::decode_array::<{ 1 + KEY_BYTES }>(what, key)?);
+        let mut bytes = Zeroizing::new([0; KEY_BYTES]);
+        bytes.copy_from_slice(&decoded[1..]);
+        Ok(Self { name: name.parse()?, id, kind: Kind::of(decoded[0])?, bytes })
+    }
+}
+
+/// Checks the id in a key's text.
+fn check_id(what: &'static str, key: &VerifyingKey, found: &str) -> Result<()> {
+    let expected: String = key.id().iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect();
+    if found == expected {
+        return Ok(());
+    }
+    let found: String = found.chars().take(16).flat_map(char::escape_debug).collect();
+    Err(Error::malformed(
+        what,
+        format!("the id `{found}`"),
+        format!("`{expected}`, that of its name and key"),
+    ))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::rng;
+
+    /// The key in the documentation of golang.org/x/mod/sumdb/note.
+    const SECRET: &str = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
+    const PUBLIC: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+
+    #[test]
+    fn known_keys_round_trip_through_text() {
+        let secret: SigningKey = SECRET.parse().unwrap();
+        assert_eq!(secret.public().to_string(), PUBLIC);
+        assert_eq!(secret.to_text().as_str(), SECRET);
+        assert_eq!(format!("{secret:?}"), "SigningKey(PeterNeumann, …)");
+        let public: VerifyingKey = format!(" {PUBLIC}\n").parse().unwrap();
+        assert_eq!(public, secret.public());
+        assert_eq!(public.id(), [0xc7, 0x4f, 0x20, 0xa3]);
+    }
+
+    #[test]
+    fn text_with_plus_in_base64_and_of_both_kinds_round_trips() {
+        for seed in 0..64 {
+            for kind in [Kind::Note, Kind::Cosignature] {
+                let key = SigningKey::generate("a/b".parse().unwrap(), kind, &mut rng(seed));
+                let (secret, public) = (key.to_text(), key.public());
+                assert_eq!(secret.parse::<SigningKey>().unwrap().public(), public);
+                assert_eq!(public.to_string().parse::<VerifyingKey>().unwrap(), public);
+                assert_eq!(public.clone().of_notes().is_ok(), kind == Kind::Note);
+                assert_eq!(public.of_cosignatures().is_ok(), kind == Kind::Cosignature);
+            }
+        }
+    }
+
+    #[test]
+    fn every_changed_character_is_refused() {
+        for text in [SECRET, PUBLIC] {
+            for place in 0..text.len() {
+                let mut bytes = text.as_bytes().to_vec();
+                bytes[place] += 1;
+                let changed = String::from_utf8(bytes).unwrap();
+                let refused = match text == SECRET {
+                    true => changed.parse::<SigningKey>().map(drop),
+                    false => changed.parse::<VerifyingKey>().map(drop),
+                };
+                assert_eq!(refused.unwrap_err().code(), "malformed", "{changed}");
+            }
+        }
+        // A longer key and an unknown type, with matching ids.
+        for bad in [
+            "PeterNeumann+cc469956+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TWBADKEY==",
+            "PeterNeumann+173116ae+ZRpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
+        ] {
+            assert!(bad.parse::<VerifyingKey>().is_err());
+        }
+    }
+
+    #[test]
+    fn errors_do_not_contain_the_secret() {
+        let (start, secret) = SECRET.rsplit_once('+').unwrap();
+        for bad in [secret.to_owned(), format!("{start}+{secret}A"), SECRET.replace("c74f", "0000")] {
+            let error = bad.parse::<SigningKey>().unwrap_err().to_string();
+            assert!(!error.contains(&secret[2..10]), "{error}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Leaves of a log: one for each version of a database.
+//!
+//! ```text
+//! bytes  field
+//!     1  format, 1
+//!     1  kind of the base root: 1 the root of a verifiable database, 2 a hash of the content
+//!     1  length n of the database's name
+//!     n  the database's name
+//!     8  sequence: the leaf's index in the log
+//!     8  time of signing, seconds since 1970, UTC
+//!    32  base root
+//!     1  1 with a delta root, 0 without
+//!  32/0  delta root
+//!    32  BLAKE3 of the public part, the bundle that clients download
+//! ```
+//! All numbers are little-endian.
+
+use std::fmt;
+
+use papir_core::Formats;
+use papir_core::codec::{Reader, Writer};
+
+use crate::error::{Error, Result};
+use crate::merkle::{HASH_BYTES, Hash, leaf_hash};
+
+/// Format numbers of leaves.
+pub const LEAF_FORMATS: Formats = Formats {
+    what: "a leaf of a log",
+    oldest: 1,
+    written: 1,
+    renew: "sign the database again: `papir update`",
+};
+/// Longest name of a database in bytes.
+const MAX_NAME: usize = 255;
+
+/// What a leaf says about the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// The root of a verifiable database: clients check every record against it.
+    Root(Hash),
+    /// A hash of the prepared database. It identifies the content, but clients cannot check
+    /// records against it.
+    Content(Hash),
+}
+
+impl Base {
+    /// The hash.
+    pub fn hash(&self) -> &Hash {
+        match self {
+            Self::Root(hash) | Self::Content(hash) => hash,
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Root(_) => 1,
+            Self::Content(_) => 2,
+        }
+    }
+}
+
+impl fmt::Display for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Self::Root(_)) { "root " } else { "content " })?;
+        f.write_str(&hex(self.hash()))
+    }
+}
+
+/// A version of a database, as its owner states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    /// The database's name.
+    pub database: String,
+    /// The leaf's index in the log.
+    pub sequence: u64,
+    /// Time of signing, seconds since 1970, UTC.
+    pub time: u64,
+    /// The records.
+    pub base: Base,
+    /// The root of the changes since the base; `None` until databases have deltas.
+    pub delta_root: Option<Hash>,
+    /// BLAKE3 of the public part, as downloaded.
+    pub public_part: Hash,
+}
+
+impl Leaf {
+    /// Encodes the leaf.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::OutOfBounds`] for an empty name, or one of more than 255 bytes.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let name = self.database.as_bytes();
+        if name.is_empty() || name.len() > MAX_NAME {
+            let (found, expected) = (name.len() as u64, format!("1 to {MAX_NAME}"));
+            return Err(
+                papir_core::Error::out_of_bounds("the length of a database's name", found, expected).into()
+            );
+        }
+        let mut writer = Writer::new();
+        writer.u8(LEAF_FORMATS.written as u8).u8(self.base.kind()).u8(name.len() as u8).raw(name);
+        writer.u64(self.sequence).u64(self.time).raw(self.base.hash());
+        writer.u8(self.delta_root.is_some().into());
+        writer.raw(self.delta_root.as_ref().map_or(&[], |root| &root[..])).raw(&self.public_part);
+        Ok(writer.finish())
+    }
+
+    /// Decodes a leaf.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Format`], [`papir_core::Error::Malformed`] or
+    /// [`papir_core::Error::Length`].
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let what = "a leaf of a log";
+        let mut reader = Reader::new(what, bytes);
+        LEAF_FORMATS.check(reader.u8()?.into())?;
+        let (kind, length) = (reader.u8()?, reader.u8()?);
+        let name = reader.raw(length.into())?;
+        let database = std::str::from_utf8(name).ok().filter(|name| !name.is_empty());
+        let database =
+            database.ok_or_else(|| Error::malformed(what, format!("the name {name:02x?}"), "UTF-8"))?;
+        let (sequence, time) = (reader.u64()?, reader.u64()?);
+        let base = match (kind, reader.array::<HASH_BYTES>()?) {
+            (1, hash) => Base::Root(hash),
+            (2, hash) => Base::Content(hash),
+            (other, _) => return Err(Error::malformed(what, format!("the kind of root {other}"), "1 or 2")),
+        };
+        let delta_root = match reader.u8()? {
+            0 => None,
+            1 => Some(reader.array()?),
+            other => return Err(Error::malformed(what, format!("the flag {other}"), "0 or 1")),
+        };
+        let public_part = reader.array()?;
+        reader.finish()?;
+        Ok(Self { database: database.to_owned(), sequence, time, base, delta_root, public_part })
+    }
+
+    /// The hash of the encoded leaf in the log's tree.
+    ///
+    /// # Errors
+    /// Those of [`Leaf::encode`].
+    pub fn hash(&self) -> Result<Hash> {
+        Ok(leaf_hash(&self.encode()?))
+    }
+
+    /// Checks that the leaf names this public part.
+    ///
+    /// # Errors
+    /// [`Error::PublicPart`].
+    pub fn check_public_part(&self, bytes: &[u8]) -> Result<()> {
+        let found = public_part_hash(bytes);
+        if found == self.public_part {
+            return Ok(());
+        }
+        Err(Error::PublicPart { found: hex(&found), expected: hex(&self.public_part) })
+    }
+}
+
+/// The hash of a public part in leaves: BLAKE3 of the bytes that clients download.
+pub fn public_part_hash(bytes: &[u8]) -> Hash {
+    *blake3::hash(bytes).as_bytes()
+}
+
+/// A hash as 64 hexadecimal digits.
+pub fn hex(hash: &Hash) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn leaf() -> Leaf {
+        Leaf {
+            database: "words".into(),
+            sequence: 3,
+            time: 258,
+            base: Base::Content([7; 32]),
+            delta_root: None,
+            public_part: [9; 32],
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let golden =
+            [&b"\x01\x02\x05words\x03\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0"[..], &[7; 32], &[0], &[9; 32]];
+        assert_eq!(leaf().encode().unwrap(), golden.concat());
+        let delta = Leaf { base: Base::Root([7; 32]), delta_root: Some([8; 32]), ..leaf() };
+        let bytes = delta.encode().unwrap();
+        assert_eq!((bytes[1], bytes[56], &bytes[57..89]), (1, 1, &[8; 32][..]));
+        for leaf in [leaf(), delta] {
+            let bytes = leaf.encode().unwrap();
+            assert_eq!(Leaf::decode(&bytes).unwrap(), leaf);
+            for length in 0..bytes.len() {
+                assert!(Leaf::decode(&bytes[..length]).is_err(), "{length}");
+            }
+            assert!(Leaf::decode(&[&bytes[..], &[0]].concat()).is_err());
+        }
+        assert_eq!(
+            hex(&leaf().hash().unwrap()),
+            "a3ad086bc4e8c128b3826733f798173e3c999b460c93e830c8e7b2aee0489df6"
+        );
+    }
+
+    #[test]
+    fn malformed_leaves_are_refused() {
+        let bytes = leaf().encode().unwrap();
+        for (place, value) in [(0, 2), (0, 0), (1, 0), (1, 3), (2, 0), (3, 0xff), (56, 2)] {
+            let mut bad = bytes.clone();
+            bad[place] = value;
+            assert!(Leaf::decode(&bad).is_err(), "{place} {value}");
+        }
+        for name in ["", &"x".repeat(256)] {
+            assert_eq!(
+                Leaf { database: name.into(), ..leaf() }.encode().unwrap_err().code(),
+                "out_of_bounds"
+            );
+        }
+    }
+
+    #[test]
+    fn another_public_part_is_refused() {
+        let named = Leaf { public_part: public_part_hash(b"public"), ..leaf() };
+        named.check_public_part(b"public").unwrap();
+        let error = named.check_public_part(b"Public").unwrap_err();
+        assert_eq!(error.code(), "checkpoint_public_part");
+    }
+}

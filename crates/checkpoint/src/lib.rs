@@ -1,0 +1,49 @@
+//! Signed checkpoints: what a database's owner states about each version, and how clients check it.
+//!
+//! Every version is a [`Leaf`] of an append-only log. The owner, or a publisher that the owner has
+//! certified, signs the log's head, a [`Checkpoint`]. Clients pin the owner's key, and accept a
+//! version only under a [`Policy`].
+//!
+//! | module | contents |
+//! |---|---|
+//! | `key`, `name` | Ed25519 keys with names, as text; origins of logs |
+//! | `note` | signed notes (C2SP signed-note) |
+//! | [`merkle`] | trees, proofs and their verification (RFC 6962) |
+//! | `leaf` | a version as a leaf |
+//! | `checkpoint`, `cosignature` | heads of logs (C2SP tlog-checkpoint, tlog-cosignature) |
+//! | `certificate`, `trust` | delegation to publishers, rotation of keys |
+//! | `proof`, `log` | the newest version for clients (C2SP tlog-proof); the whole log |
+//! | `policy` | acceptance, or the reason of a refusal |
+//!
+//! No I/O, no clock and no randomness of its own: times are seconds since 1970, UTC, from the
+//! caller.
+
+mod base64;
+mod certificate;
+mod checkpoint;
+mod cosignature;
+mod error;
+mod key;
+mod leaf;
+mod log;
+pub mod merkle;
+mod name;
+mod note;
+mod policy;
+mod proof;
+#[cfg(test)]
+mod testing;
+mod trust;
+
+pub use certificate::{CERTIFICATE_FORMATS, Certificate, Grant, MAX_CERTIFICATE_BYTES, MAX_CERTIFICATES};
+pub use checkpoint::Checkpoint;
+pub use cosignature::{cosign, cosigned};
+pub use error::{Error, Result};
+pub use key::{Kind, SIGNATURE_BYTES, SigningKey, VerifyingKey};
+pub use leaf::{Base, LEAF_FORMATS, Leaf, hex, public_part_hash};
+pub use log::{LOG_FORMATS, Log, MAX_LOG_BYTES, Statement};
+pub use name::KeyName;
+pub use note::{MAX_NOTE_BYTES, MAX_SIGNATURES, Note, NoteSignature};
+pub use policy::{Accepted, Policy, Seen};
+pub use proof::{MAX_PROOF_BYTES, PROOF_FORMATS, Proof};
+pub use trust::{SKEW, successor};

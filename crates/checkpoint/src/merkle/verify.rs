@@ -1,0 +1,135 @@
+//! Verification of inclusion and consistency proofs (RFC 9162, sections 2.1.3.2 and 2.1.4.2).
+
+use super::hash::{Hash, node_hash};
+
+/// Maximum number of hashes of a proof: trees have fewer than 2⁶⁴ leaves.
+pub const MAX_PROOF: usize = 64;
+
+/// Returns whether `proof` shows that the tree of `size` leaves with this root has `leaf` at
+/// `index`.
+pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root: &Hash) -> bool {
+    if index >= size {
+        return false;
+    }
+    let (mut place, mut last, mut hash) = (index, size - 1, *leaf);
+    for sibling in proof {
+        if last == 0 {
+            return false;
+        }
+        if place & 1 == 1 || place == last {
+            hash = node_hash(sibling, &hash);
+            // A last node without a right sibling moves up unchanged.
+            while place & 1 == 0 && place != 0 {
+                (place, last) = (place >> 1, last >> 1);
+            }
+        } else {
+            hash = node_hash(&hash, sibling);
+        }
+        (place, last) = (place >> 1, last >> 1);
+    }
+    last == 0 && hash == *root
+}
+
+/// Returns whether `proof` shows that the tree of `size` leaves with this root extends the one of
+/// `old_size` leaves with `old_root`. A tree extends the empty one, whose root is not checked, by
+/// an empty proof.
+pub fn verify_consistency(
+    (old_size, old_root): (u64, &Hash),
+    (size, root): (u64, &Hash),
+    proof: &[Hash],
+) -> bool {
+    if old_size == 0 || old_size >= size {
+        return proof.is_empty() && (old_size == 0 || old_size == size && old_root == root);
+    }
+    // A complete old tree is itself the first node of the path.
+    let first = old_size.is_power_of_two().then_some(*old_root);
+    let mut path = first.into_iter().chain(proof.iter().copied());
+    let Some(start) = path.next() else { return false };
+    let shift = (old_size - 1).trailing_ones();
+    let (mut place, mut last) = (old_size.wrapping_sub(1) >> shift, (size - 1) >> shift);
+    let (mut old_hash, mut hash) = (start, start);
+    for node in path {
+        if last == 0 {
+            return false;
+        }
+        if place & 1 == 1 || place == last {
+            old_hash = node_hash(&node, &old_hash);
+            hash = node_hash(&node, &hash);
+            while place & 1 == 0 && place != 0 {
+                (place, last) = (place >> 1, last >> 1);
+            }
+        } else {
+            hash = node_hash(&hash, &node);
+        }
+        (place, last) = (place >> 1, last >> 1);
+    }
+    last == 0 && old_hash == *old_root && hash == *root
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::merkle::{Tree, leaf_hash};
+
+    fn leaves(count: u8) -> Vec<Hash> {
+        (0..count).map(|i| leaf_hash(&[i])).collect()
+    }
+
+    /// All proofs that differ from `proof` in one hash or one length.
+    fn damaged(proof: &[Hash]) -> Vec<Vec<Hash>> {
+        let mut all: Vec<Vec<Hash>> =
+            (0..proof.len()).map(|i| [&proof[..i], &proof[i + 1..]].concat()).collect();
+        for i in 0..proof.len() {
+            let mut flipped = proof.to_vec();
+            flipped[i][7] ^= 1;
+            all.push(flipped);
+        }
+        all.push([proof, &[[0; 32]]].concat());
+        all
+    }
+
+    #[test]
+    fn inclusion_of_every_leaf_in_every_size() {
+        for size in 1..=33 {
+            let leaves = leaves(size);
+            let (tree, all) = (Tree::new(&leaves), u64::from(size));
+            let root = tree.root();
+            for (index, leaf) in leaves.iter().enumerate() {
+                let proof = tree.inclusion(index).unwrap();
+                assert!(verify_inclusion(leaf, index as u64, all, &proof, &root), "{index} of {size}");
+                for bad in damaged(&proof) {
+                    assert!(!verify_inclusion(leaf, index as u64, all, &bad, &root), "{index} of {size}");
+                }
+                let other = (index as u64 + 1) % (all + 1);
+                assert!(!verify_inclusion(leaf, other, all, &proof, &root), "{other} of {size}");
+                assert!(!verify_inclusion(&[0; 32], index as u64, all, &proof, &root));
+                assert!(!verify_inclusion(leaf, index as u64, all, &proof, &[0; 32]));
+            }
+        }
+        assert!(!verify_inclusion(&[0; 32], 0, 0, &[], &[0; 32]));
+        assert!(!verify_inclusion(&[0; 32], u64::MAX, u64::MAX, &[[0; 32]; MAX_PROOF], &[0; 32]));
+    }
+
+    #[test]
+    fn consistency_of_every_pair_of_sizes() {
+        for size in 0..=33 {
+            let new = leaves(size);
+            let (tree, root) = (Tree::new(&new), Tree::new(&new).root());
+            for old in 0..=size {
+                let old_root = Tree::new(&new[..usize::from(old)]).root();
+                let proof = tree.consistency(old.into()).unwrap();
+                let verify = |old_root: &Hash, root: &Hash, proof: &[Hash]| {
+                    verify_consistency((old.into(), old_root), (size.into(), root), proof)
+                };
+                assert!(verify(&old_root, &root, &proof), "{old} to {size}");
+                for bad in damaged(&proof) {
+                    assert!(!verify(&old_root, &root, &bad), "{old} to {size}");
+                }
+                assert!(old == 0 || !verify(&[0; 32], &root, &proof), "{old} to {size}");
+                assert!(old == 0 || !verify(&old_root, &[0; 32], &proof), "{old} to {size}");
+            }
+            assert!(!verify_consistency((u64::from(size) + 1, &root), (size.into(), &root), &[]));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Signed notes (C2SP signed-note).
+//!
+//! ```text
+//! text, which ends with a newline
+//! (an empty line)
+//! — NAME base64(id of the key (4) ‖ signature)
+//! …
+//! ```
+
+use std::fmt;
+
+use crate::base64;
+use crate::error::{Error, Result};
+use crate::key::{SigningKey, VerifyingKey};
+use crate::name::KeyName;
+
+/// Longest note in bytes: 256 KiB.
+pub const MAX_NOTE_BYTES: usize = 1 << 18;
+/// Maximum number of signatures of a note.
+pub const MAX_SIGNATURES: usize = 64;
+/// Start of a signature line: an em dash and a space.
+const DASH: &str = "\u{2014} ";
+
+/// A text with signatures, of known and unknown keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    text: String,
+    signatures: Vec<NoteSignature>,
+}
+
+/// A signature line of a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteSignature {
+    /// The key's name.
+    pub name: KeyName,
+    /// The key's id.
+    pub id: [u8; 4],
+    /// The signature, in the format of the key's type.
+    pub signature: Vec<u8>,
+}
+
+impl Note {
+    /// A text without signatures.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`] for an empty or long text, one with control characters, or
+    /// without a final newline.
+    pub fn new(text: String) -> Result<Self> {
+        check_text(&text)?;
+        if !text.ends_with('\n') || text == "\n" {
+            return Err(Error::malformed("a note", "a text without a final newline", "lines of text"));
+        }
+        Ok(Self { text, signatures: Vec::new() })
+    }
+
+    /// Parses a note. Allocates a few times the length of the bytes at most.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`].
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let note = std::str::from_utf8(bytes);
+        let note = note.map_err(|_| Error::malformed("a note", "bytes that are not UTF-8", "text"))?;
+        check_text(note)?;
+        // The text may contain empty lines: the last one separates it from the signatures.
+        let parts = note.rsplit_once("\n\n").filter(|(_, lines)| !lines.is_empty());
+        let (text, lines) = parts
+            .ok_or_else(|| Error::malformed("a note", "no empty line", "signatures after an empty line"))?;
+        let lines = lines.strip_suffix('\n').ok_or_else(|| bad_line("a line without its end"))?;
+        let mut parsed = Self::new(format!("{text}\n"))?;
+        for line in lines.split('\n') {
+            parsed.add(NoteSignature::parse(line)?)?;
+        }
+        Ok(parsed)
+    }
+
+    /// The signed text, with its final newline.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The signature lines.
+    pub fn signatures(&self) -> &[NoteSignature] {
+        &self.signatures
+    }
+
+    /// Adds a signature line, unless the note has it already.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::OutOfBounds`] beyond [`MAX_SIGNATURES`].
+    pub fn add(&mut self, signature: NoteSignature) -> Result<()> {
+        if self.signatures.contains(&signature) {
+            return Ok(());
+        }
+        if self.signatures.len() == MAX_SIGNATURES {
+            let (found, expected) = (MAX_SIGNATURES as u64 + 1, format!("at most {MAX_SIGNATURES}"));
+            return Err(papir_core::Error::out_of_bounds("the number of signatures", found, expected).into());
+        }
+        self.signatures.push(signature);
+        Ok(())
+    }
+
+    /// Signs the text under `name`, which may differ from the key's own: a checkpoint is signed
+    /// under its origin.
+    ///
+    /// # Errors
+    /// Those of [`Note::add`].
+    pub fn sign(&mut self, key: &SigningKey, name: &KeyName) -> Result<()> {
+        let id = key.public().renamed(name).id();
+        let signature = key.sign(self.text.as_bytes()).to_vec();
+        self.add(NoteSignature { name: name.clone(), id, signature })
+    }
+
+    /// Returns whether the note has a signature of this key over its text.
+    ///
+    /// # Errors
+    /// [`Error::BadSignature`] if a line has the key's name and id, and its signature is invalid.
+    pub fn is_signed_by(&self, key: &VerifyingKey) -> Result<bool> {
+        let mut lines = self.lines_of(key).peekable();
+        let found = lines.peek().is_some();
+        match lines.all(|line| key.verifies(self.text.as_bytes(), &line.signature)) {
+            true => Ok(found),
+            false => Err(Error::BadSignature { key: key.to_string() }),
+        }
+    }
+
+    /// The signature lines with the name and id of a key.
+    pub(crate) fn lines_of(&self, key: &VerifyingKey) -> impl Iterator<Item = &NoteSignature> {
+        let id = key.id();
+        self.signatures.iter().filter(move |line| line.id == id && line.name == *key.name())
+    }
+
+    /// Names and ids of the signature lines, for messages.
+    pub(crate) fn signers(&self) -> String {
+        let names: Vec<String> = self.signatures.iter().take(8).map(NoteSignature::key).collect();
+        if names.is_empty() { "no key".to_owned() } else { names.join(", ") }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.text)?;
+        self.signatures.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl NoteSignature {
+    /// Parses a signature line without its newline.
+    fn parse(line: &str) -> Result<Self> {
+        let rest = line.strip_prefix(DASH).ok_or_else(|| bad_line("another beginning"))?;
+        let (name, signature) = rest.split_once(' ').ok_or_else(|| bad_line("one word"))?;
+        let bytes = base64::decode("a signature line", signature)?;
+        let (id, signature) = bytes.split_first_chunk::<4>().ok_or_else(|| bad_line("a short signature"))?;
+        if signature.is_empty() {
+            return Err(bad_line("an empty signature"));
+        }
+        Ok(Self { name: name.parse()?, id: *id, signature: signature.to_vec() })
+    }
+
+    /// The key's name and id, `NAME+ID`.
+    pub fn key(&self) -> String {
+        let id: String = self.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}+{id}", self.name)
+    }
+}
+
+impl fmt::Display for NoteSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = [&self.id[..], &self.signature].concat();
+        write!(f, "{DASH}{} {}", self.name, base64::encode(&bytes))
+    }
+}
+
+fn check_text(text: &str) -> Result<()> {
+    if text.len() > MAX_NOTE_BYTES {
+        let expected = format!("at most {MAX_NOTE_BYTES}");
+        return Err(
+            papir_core::Error::out_of_bounds("the length of a note", text.len() as u64, expected).into()
+        );
+    }
+    match text.bytes().find(|&byte| byte < b' ' && byte != b'\n') {
+        Some(byte) => Err(Error::malformed("a note", format!("the byte 0x{byte:02x}"), "text")),
+        None => Ok(()),
+    }
+}
+
+fn bad_line(found: &str) -> Error {
+    Error::malformed("a signature line", found, "an em dash, a name and base64")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::key;
+
+    // Keys, text and signatures are those in the documentation and tests of
+    // golang.org/x/mod/sumdb/note.
+    const PETER: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+    const PETER_SECRET: &str =
+        "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
+    const ENOCH: &str = "EnochRoot+af0cfe78+ATtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop";
+    const TEXT: &str = "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n";
+    const PETER_LINE: &str = "— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
+    const ENOCH_LINE: &str = "— EnochRoot rwz+eBzmZa0SO3NbfRGzPCpDckykFXSdeX+MNtCOXm2/5n2tiOHp+vAF1aGrQ5ovTG01oOTGwnWLox33WWd1RvMc+QQ=\n";
+
+    fn known() -> String {
+        format!("{TEXT}\n{PETER_LINE}{ENOCH_LINE}")
+    }
+
+    #[test]
+    fn known_notes_verify_and_are_signed_byte_for_byte() {
+        let note = Note::parse(known().as_bytes()).unwrap();
+        assert_eq!((note.text(), note.to_string()), (TEXT, known()));
+        for key in [PETER, ENOCH] {
+            assert!(note.is_signed_by(&key.parse().unwrap()).unwrap());
+        }
+        assert!(!note.is_signed_by(&key("PeterNeumann", 1).public()).unwrap());
+        let secret: SigningKey = PETER_SECRET.parse().unwrap();
+        let mut signed = Note::new(TEXT.to_owned()).unwrap();
+        signed.sign(&secret, secret.public().name()).unwrap();
+        assert_eq!(signed.to_string(), format!("{TEXT}\n{PETER_LINE}"));
+        // The example of the specification.
+        let key = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
+        let note = "This is an example message.\n\n— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n";
+        assert!(Note::parse(note.as_bytes()).unwrap().is_signed_by(&key.parse().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn changed_texts_and_signatures_are_refused() {
+        let other = known().replacen("answer", "Answer", 1);
+        let note = Note::parse(other.as_bytes()).unwrap();
+        let error = note.is_signed_by(&PETER.parse().unwrap()).unwrap_err();
+        assert_eq!(error.code(), "checkpoint_signature");
+        // One valid signature does not excuse an invalid one of the same key.
+        let mut twice = Note::parse(known().as_bytes()).unwrap();
+        let mut line = twice.signatures()[0].clone();
+        line.signature[0] ^= 1;
+        twice.add(line).unwrap();
+        assert!(twice.is_signed_by(&PETER.parse().unwrap()).is_err());
+        assert!(twice.is_signed_by(&ENOCH.parse().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn malformed_notes_are_refused() {
+        for bad in [
+            String::new(),
+            TEXT.to_owned(),
+            format!("{TEXT}{PETER_LINE}"),
+            format!("{TEXT}\n"),
+            format!("\n\n{PETER_LINE}"),
+            format!("{TEXT}\n{}", PETER_LINE.trim_end()),
+            format!("{TEXT}\n{PETER_LINE}\n"),
+            known().replace("know", "kn\tow"),
+            known().replace("know", "kn\row"),
+            known().replace("— P", "- P"),
+            known().replace("PeterNeumann ", "Peter+Neumann "),
+            known().replace("Peter", "Peter "),
+            known().replace("x08g", "x08"),
+            format!("{TEXT}\n— a AAAA\n"),
+            format!("{TEXT}\n— a AAAAAA==\n"),
+            format!("{}\n{PETER_LINE}", "x\n".repeat(MAX_NOTE_BYTES / 2)),
+        ] {
+            let error = Note::parse(bad.as_bytes()).unwrap_err();
+            assert!(["malformed", "out_of_bounds"].contains(&error.code()), "{error}: {bad:.80}");
+        }
+        assert!(Note::parse(b"\xff\n\n").is_err());
+    }
+
+    #[test]
+    fn the_last_empty_line_ends_the_text_and_signatures_are_limited() {
+        let note = Note::parse(format!("a\n\nb\n\n{PETER_LINE}").as_bytes()).unwrap();
+        assert_eq!(note.text(), "a\n\nb\n");
+        let mut note = Note::new("a\n".to_owned()).unwrap();
+        for seed in 0..MAX_SIGNATURES as u8 {
+            let key = key("k", seed);
+            note.sign(&key, key.public().name()).unwrap();
+        }
+        assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), note);
+        let (first, more) = (key("k", 0), key("k", 200));
+        note.sign(&first, first.public().name()).unwrap();
+        assert_eq!(note.sign(&more, more.public().name()).unwrap_err().code(), "out_of_bounds");
+    }
+}

@@ -1,0 +1,137 @@
+//! The client's decision about a checkpoint.
+
+use crate::checkpoint::Checkpoint;
+use crate::cosignature::cosigned;
+use crate::error::{Error, Result};
+use crate::key::VerifyingKey;
+use crate::leaf::Leaf;
+use crate::merkle::{Hash, verify_inclusion};
+use crate::proof::Proof;
+use crate::trust::{SKEW, signers, successor};
+
+/// What a client trusts and requires. Times are seconds since 1970, UTC.
+#[derive(Clone, Debug)]
+pub struct Policy<'a> {
+    /// The owner's key, which the client pins.
+    pub owner: &'a VerifyingKey,
+    /// The database that the client asked for.
+    pub database: &'a str,
+    /// The client's clock.
+    pub now: u64,
+    /// Maximum age of the newest leaf in seconds; `None` accepts any.
+    pub max_age: Option<u64>,
+    /// The highest sequence that the client has seen.
+    pub highest: Option<Seen>,
+    /// Known witnesses.
+    pub witnesses: &'a [VerifyingKey],
+    /// Minimum number of known witnesses that have cosigned.
+    pub cosignatures: usize,
+}
+
+/// A version that a client has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its sequence.
+    pub sequence: u64,
+    /// The hash of its leaf.
+    pub leaf: Hash,
+}
+
+/// An accepted checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The newest leaf.
+    pub leaf: Leaf,
+    /// Its sequence and hash, for [`Policy::highest`].
+    pub seen: Seen,
+    /// The owner's newest key: a client that pins keys replaces the pinned one by it.
+    pub owner: VerifyingKey,
+    /// Number of known witnesses that have cosigned.
+    pub cosignatures: usize,
+}
+
+impl<'a> Policy<'a> {
+    /// A policy that accepts any age and sequence, and requires no witness.
+    pub fn new(owner: &'a VerifyingKey, database: &'a str, now: u64) -> Self {
+        Self { owner, database, now, max_age: None, highest: None, witnesses: &[], cosignatures: 0 }
+    }
+
+    /// Accepts or refuses a checkpoint. The public part is checked separately, by
+    /// [`Leaf::check_public_part`].
+    ///
+    /// # Errors
+    /// The reason of the refusal. [`Error::Rollback`] may come from a service that is behind: the
+    /// caller may ask again.
+    pub fn accept(&self, proof: &Proof) -> Result<Accepted> {
+        let (leaf, checkpoint) = (&proof.leaf, Checkpoint::of_text(proof.note.text())?);
+        self.check_name(leaf, &checkpoint)?;
+        self.check_signature(proof, &checkpoint)?;
+        let seen = Seen { sequence: leaf.sequence, leaf: leaf.hash()? };
+        check_inclusion(proof, &checkpoint, &seen)?;
+        self.check_sequence(&seen)?;
+        self.check_age(leaf.time)?;
+        let cosignatures = cosigned(&proof.note, self.witnesses)?.len();
+        if cosignatures < self.cosignatures {
+            return Err(Error::Cosignatures { found: cosignatures, required: self.cosignatures });
+        }
+        let owner = successor(self.owner, &proof.certificates, self.now);
+        Ok(Accepted { leaf: leaf.clone(), seen, owner, cosignatures })
+    }
+
+    fn check_name(&self, leaf: &Leaf, checkpoint: &Checkpoint) -> Result<()> {
+        if leaf.database != self.database {
+            return Err(Error::Database { found: leaf.database.clone(), expected: self.database.to_owned() });
+        }
+        let origin = self.owner.name().origin(self.database)?;
+        if checkpoint.origin != origin {
+            return Err(Error::Origin { found: checkpoint.origin.to_string(), expected: origin.to_string() });
+        }
+        Ok(())
+    }
+
+    /// Checks that a key signed that the owner's key certifies.
+    fn check_signature(&self, proof: &Proof, checkpoint: &Checkpoint) -> Result<()> {
+        let times = (self.now, proof.leaf.time);
+        let mut signed = false;
+        for key in signers(self.owner, &proof.certificates, self.database, times) {
+            signed |= proof.note.is_signed_by(&key.renamed(&checkpoint.origin))?;
+        }
+        if signed {
+            return Ok(());
+        }
+        Err(Error::Untrusted { owner: self.owner.to_string(), found: proof.note.signers() })
+    }
+
+    fn check_sequence(&self, seen: &Seen) -> Result<()> {
+        match self.highest {
+            Some(highest) if seen.sequence < highest.sequence => {
+                Err(Error::Rollback { found: seen.sequence, highest: highest.sequence })
+            }
+            Some(highest) if seen.sequence == highest.sequence && seen.leaf != highest.leaf => {
+                Err(Error::Equivocation { sequence: seen.sequence })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_age(&self, time: u64) -> Result<()> {
+        let Some(max) = self.max_age else {
+            return Ok(());
+        };
+        if time > self.now.saturating_add(SKEW) {
+            return Err(Error::FromTheFuture { ahead: time - self.now });
+        }
+        let age = self.now.saturating_sub(time);
+        if age > max { Err(Error::TooOld { age, max }) } else { Ok(()) }
+    }
+}
+
+/// Checks that the leaf is the last one of the tree: an older one would be a hidden rollback.
+fn check_inclusion(proof: &Proof, checkpoint: &Checkpoint, seen: &Seen) -> Result<()> {
+    let (size, root) = (checkpoint.size, &checkpoint.root);
+    let newest = seen.sequence.checked_add(1) == Some(size);
+    if newest && verify_inclusion(&seen.leaf, seen.sequence, size, &proof.path, root) {
+        return Ok(());
+    }
+    Err(Error::NotIncluded { what: "the proof of the newest version", size })
+}

@@ -1,0 +1,147 @@
+//! Keys that may sign a database's checkpoints, from the owner's key and certificates.
+
+use crate::certificate::{Certificate, Grant};
+use crate::key::VerifyingKey;
+
+/// Tolerated difference between two machines' clocks, in seconds.
+pub const SKEW: u64 = 300;
+
+/// The owner's newest key: follows rotations that have begun. Clients that pin an old key follow
+/// them at any later time, so that no client is locked out.
+pub fn successor(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> VerifyingKey {
+    chain(owner, certificates, now)
+        .last()
+        .map_or_else(|| owner.clone(), |rotation| rotation.subject().clone())
+}
+
+/// The rotations from the owner's key to its newest one, in order.
+fn chain<'a>(owner: &VerifyingKey, certificates: &'a [Certificate], now: u64) -> Vec<&'a Certificate> {
+    let mut chain: Vec<&Certificate> = Vec::new();
+    // A circle of rotations ends when each certificate was used once.
+    while chain.len() < certificates.len() {
+        let current = chain.last().map_or(owner, |rotation| rotation.subject());
+        let Some(next) = rotations(certificates, now).find(|rotation| rotation.issuer().same_key(current))
+        else {
+            break;
+        };
+        chain.push(next);
+    }
+    chain
+}
+
+/// The rotations that have begun.
+fn rotations(certificates: &[Certificate], now: u64) -> impl Iterator<Item = &Certificate> {
+    certificates.iter().filter(move |one| *one.grant() == Grant::Rotate && has_begun(one, now))
+}
+
+fn has_begun(certificate: &Certificate, now: u64) -> bool {
+    certificate.from() <= now.saturating_add(SKEW)
+}
+
+/// The keys that may sign a checkpoint of `database` whose newest leaf has `leaf_time`.
+pub(crate) fn signers(
+    owner: &VerifyingKey,
+    certificates: &[Certificate],
+    database: &str,
+    (now, leaf_time): (u64, u64),
+) -> Vec<VerifyingKey> {
+    let mut keys = owners(owner, certificates, now);
+    let delegations = certificates.iter().filter(|one| {
+        let Grant::Delegate(scope) = one.grant() else { return false };
+        let times = one.from()..=one.until();
+        let in_time = times.contains(&leaf_time) && has_begun(one, now) && now <= one.until();
+        in_time
+            && scope.as_ref().is_none_or(|name| name == database)
+            && keys.iter().any(|key| key == one.issuer())
+    });
+    let publishers: Vec<VerifyingKey> = delegations.map(|one| one.subject().clone()).collect();
+    keys.extend(publishers);
+    keys
+}
+
+/// The owner's keys that are valid now: the newest one, and in the time of overlap of a rotation
+/// the one before. A client that trusts the new key also accepts the old one in that time, because
+/// the new key has signed the certificate.
+fn owners(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> Vec<VerifyingKey> {
+    let chain = chain(owner, certificates, now);
+    let newest = chain.last().map_or(owner, |rotation| rotation.subject());
+    let before = rotations(certificates, now).filter(|rotation| rotation.subject().same_key(owner));
+    let overlapping = chain.iter().copied().chain(before).filter(|rotation| now <= rotation.until());
+    std::iter::once(newest).chain(overlapping.map(Certificate::issuer)).cloned().collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::key;
+
+    fn names(keys: &[VerifyingKey], all: &[(&str, &VerifyingKey)]) -> String {
+        let name = |key: &VerifyingKey| all.iter().find(|(_, known)| *known == key).unwrap().0;
+        keys.iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn keys_overlap_after_rotations_and_delegations_end() {
+        let (first, second, third) = (key("o", 1), key("o", 2), key("o", 3));
+        let (publisher, other) = (key("p", 4), key("q", 5));
+        let publics = [&first, &second, &third, &publisher, &other].map(|key| key.public());
+        let all: Vec<(&str, &VerifyingKey)> =
+            ["first", "second", "third", "publisher", "other"].into_iter().zip(&publics).collect();
+        let certificates = [
+            Certificate::delegate(&first, &publics[3], Some("words"), (1000, 5000)).unwrap(),
+            Certificate::rotate(&second, &third, (4000, 4500)).unwrap(),
+            Certificate::rotate(&first, &second, (2000, 3000)).unwrap(),
+            Certificate::delegate(&second, &publics[4], None, (2000, 9000)).unwrap(),
+        ];
+        let signers = |owner: usize, database: &str, now: u64| {
+            names(&signers(&publics[owner], &certificates, database, (now, now)), &all)
+        };
+        // Before its time, a certificate counts within the tolerance of clocks only.
+        assert_eq!(signers(0, "words", 1000), "first publisher");
+        assert_eq!(signers(0, "words", 999), "first");
+        assert_eq!(signers(0, "words", 2000 - SKEW - 1), "first publisher");
+        assert_eq!(signers(0, "numbers", 1000), "first");
+        assert_eq!(signers(0, "words", 2000), "second first publisher other");
+        assert_eq!(signers(0, "words", 3000), "second first publisher other");
+        // After the overlap, neither the old key nor its delegations are valid.
+        assert_eq!(signers(0, "words", 3001), "second other");
+        assert_eq!(signers(0, "words", 4200), "third second other");
+        assert_eq!(signers(0, "words", 4501), "third");
+        // A client that trusts the new key accepts the old one in the time of overlap.
+        assert_eq!(signers(1, "words", 2500), "second first publisher other");
+        assert_eq!(signers(2, "words", 4200), "third second other");
+        assert_eq!(signers(2, "words", 9999), "third");
+        for (owner, now, newest) in [(0, 1000, 0), (0, 2000, 1), (0, 1_000_000, 2), (1, 1000, 1), (2, 0, 2)] {
+            assert_eq!(successor(&publics[owner], &certificates, now), publics[newest]);
+        }
+    }
+
+    #[test]
+    fn a_delegation_covers_the_time_of_the_leaf_and_of_the_client() {
+        let (owner, publisher) = (key("o", 1), key("p", 2).public());
+        let certificates = [Certificate::delegate(&owner, &publisher, None, (1000, 5000)).unwrap()];
+        let count = |now, leaf| signers(&owner.public(), &certificates, "words", (now, leaf)).len();
+        assert_eq!((count(2000, 1500), count(5000, 5000)), (2, 2));
+        assert_eq!((count(2000, 999), count(5001, 1500), count(5001, 5001)), (1, 1, 1));
+    }
+
+    #[test]
+    fn circles_of_rotations_end() {
+        let (a, b) = (key("o", 1), key("o", 2));
+        let circle =
+            [Certificate::rotate(&a, &b, (1, 2)).unwrap(), Certificate::rotate(&b, &a, (1, 2)).unwrap()];
+        assert_eq!(chain(&a.public(), &circle, 5).len(), 2);
+        assert_eq!(successor(&a.public(), &circle, 5), a.public());
+    }
+
+    #[test]
+    fn certificates_of_strangers_count_for_nothing() {
+        let (owner, stranger, publisher) = (key("o", 1), key("o", 2), key("p", 3));
+        let certificates = [
+            Certificate::delegate(&stranger, &publisher.public(), None, (0, 9)).unwrap(),
+            Certificate::rotate(&stranger, &key("o", 4), (0, 9)).unwrap(),
+        ];
+        assert_eq!(signers(&owner.public(), &certificates, "words", (5, 5)), [owner.public()]);
+    }
+}

@@ -1,0 +1,6 @@
+//! Logs, proofs and policies together.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod log;
+mod policy;
+mod support;

@@ -1,0 +1,51 @@
+//! Keys and logs of the tests.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_checkpoint::{Base, Certificate, Kind, Log, Result, SigningKey, Statement, public_part_hash};
+
+/// The time of the first version of each log.
+pub(crate) const START: u64 = 1_800_000_000;
+pub(crate) const DATABASE: &str = "words";
+
+pub(crate) fn of_kind(name: &str, kind: Kind, seed: u8) -> SigningKey {
+    SigningKey::generate(name.parse().unwrap(), kind, &mut ChaCha20Rng::from_seed([seed; 32]))
+}
+
+pub(crate) fn key(name: &str, seed: u8) -> SigningKey {
+    of_kind(name, Kind::Note, seed)
+}
+
+/// The version number `number` of the database, an hour after the one before.
+pub(crate) fn version(number: u8) -> Statement {
+    Statement {
+        database: DATABASE.into(),
+        time: START + 3600 * u64::from(number),
+        base: Base::Content([number; 32]),
+        public_part: public_part_hash(&[number]),
+    }
+}
+
+/// Appends a version without new certificates.
+pub(crate) fn append(former: Option<&Log>, number: u8, key: &SigningKey) -> Result<Log> {
+    Log::append(former, &version(number), key, &[])
+}
+
+/// A log of `count` versions.
+pub(crate) fn log(count: u8, key: &SigningKey) -> Log {
+    let mut log = append(None, 0, key).unwrap();
+    for number in 1..count {
+        log = append(Some(&log), number, key).unwrap();
+    }
+    log
+}
+
+/// A log whose newest version is signed with certificates.
+pub(crate) fn certified(
+    former: Option<&Log>,
+    number: u8,
+    key: &SigningKey,
+    certificates: &[Certificate],
+) -> Result<Log> {
+    Log::append(former, &version(number), key, certificates)
+}

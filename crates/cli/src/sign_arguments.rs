@@ -1,0 +1,73 @@
+//! Options for signing a version of a database.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use papir_checkpoint::Certificate;
+use papir_store::Sign;
+
+use crate::failure::Failure;
+use crate::secret_file;
+
+/// Options of commands that write a version of a database.
+#[derive(Args)]
+pub(crate) struct SignArguments {
+    /// Sign the version with the key in this file (papir checkpoint keygen): it is appended to the
+    /// database's log, and clients that pin the owner's key accept it.
+    #[arg(long, value_name = "KEY")]
+    sign: Option<PathBuf>,
+    /// A certificate to add to the log (papir checkpoint delegate, rotate); may be repeated.
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    certificate: Vec<PathBuf>,
+    /// Replace a signed version by an unsigned one. Clients that pin the owner's key refuse it.
+    #[arg(long, conflicts_with = "sign")]
+    unsigned: bool,
+}
+
+impl SignArguments {
+    /// The key and certificates to sign with, if any.
+    ///
+    /// # Errors
+    /// A file cannot be read or is malformed.
+    pub(crate) fn sign(&self) -> Result<Option<Sign>, Failure> {
+        self.sign.as_deref().map(|key| signing(key, &self.certificate)).transpose()
+    }
+
+    /// Set if an unsigned version may replace a signed one.
+    pub(crate) fn unsigned(&self) -> bool {
+        self.unsigned
+    }
+}
+
+/// Reads a key and certificates to sign with.
+///
+/// # Errors
+/// A file cannot be read or is malformed.
+pub(crate) fn signing(key: &Path, certificates: &[PathBuf]) -> Result<Sign, Failure> {
+    Ok(Sign { certificates: self::certificates(certificates)?, ..Sign::new(secret_file::read(key)?) })
+}
+
+/// Reads certificates.
+///
+/// # Errors
+/// A file cannot be read or is malformed.
+pub(crate) fn certificates(files: &[PathBuf]) -> Result<Vec<Certificate>, Failure> {
+    let read = |file: &PathBuf| {
+        let bytes = std::fs::read(file).map_err(|error| Failure::at(file, error))?;
+        Certificate::parse(&bytes).map_err(|error| Failure::at(file, error))
+    };
+    files.iter().map(read).collect()
+}
+
+/// Converts an error of the store to a message, with the options that resolve it if there are any.
+pub(crate) fn explain(error: papir_store::Error) -> Failure {
+    match error {
+        error @ papir_store::Error::Signed { .. } => {
+            Failure::new(format!("{error} (--sign KEY, or --unsigned)"))
+        }
+        papir_store::Error::Checkpoint {
+            error: error @ papir_checkpoint::Error::Untrusted { .. }, ..
+        } => Failure::new(format!("{error} (--certificate adds a delegation or a rotation)")),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,281 @@
+//! Signed databases: from key to refusal, with the real program.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use papir_checkpoint::{Kind, Note, SigningKey, cosign};
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+const OPEN: &str = "--allow-not-private";
+
+/// Creates a key file; returns its path and the public key.
+fn keygen(folder: &Folder, name: &str) -> (String, String) {
+    let file = folder.path(name);
+    let public = succeeds(&["checkpoint", "keygen", &file, "--name", "example.org/owner"]);
+    (file, public.trim().to_owned())
+}
+
+/// Builds a database `words` of 50 keys, with further arguments.
+fn build(folder: &Folder, file: &str, salt: &str, more: &[&str]) -> String {
+    let csv = (0..50).fold("word,meaning\n".to_owned(), |csv, i| csv + &format!("key-{i},{salt}-{i}\n"));
+    let (source, out) = (folder.write("words.csv", csv), folder.path(file));
+    let build = ["build", &source, "--out", &out, "--name", "words", "--key", "word", "--value", "meaning"];
+    let plain = ["--scheme", "plain", "--insecure-plain", "--room", "10"];
+    succeeds(&[&build[..], &plain, more].concat());
+    out
+}
+
+fn serve(file: &str) -> Service {
+    Service::start(&[file], &[OPEN, "--name", "words", "--keep-old", "0"])
+}
+
+/// `papir get` of key-7 with this state, and further arguments.
+fn get<'a>(url: &'a str, state: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["get", url, OPEN, "key-7", "--state", state], more].concat()
+}
+
+#[test]
+fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let (_, stranger) = keygen(&folder, "stranger.key");
+    assert!(public.starts_with("example.org/owner+"), "{public}");
+    assert_eq!(succeeds(&["checkpoint", "public", &owner]).trim(), public);
+    let of_log = succeeds(&["checkpoint", "public", &owner, "--database", "words"]);
+    assert!(of_log.starts_with("example.org/owner/words+"), "{of_log}");
+    fails_with(&["checkpoint", "keygen", &owner, "--name", "other"], &["owner.key", "exists"]);
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&owner).unwrap().permissions());
+        assert_eq!(mode & 0o77, 0);
+    }
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let inspected = succeeds(&["inspect", &words]);
+    assert!(inspected.contains("sequence 0, 20") && inspected.contains(&public), "{inspected}");
+    let service = serve(&words);
+    assert!(succeeds(&["inspect", &service.url]).contains("sequence 0, 20"));
+
+    let states = ["pinned", "given", "wrong"].map(|name| folder.path(name));
+    assert_eq!(succeeds(&get(&service.url, &states[0], &[])), "value-7");
+    assert_eq!(succeeds(&get(&service.url, &states[1], &["--owner-pub", &public])), "value-7");
+    let wrong = get(&service.url, &states[2], &["--owner-pub", &stranger]);
+    fails_with(&wrong, &["no query was sent", "not signed under the owner's key", &stranger, "--owner-pub"]);
+    drop(service);
+
+    // Another owner's database at the same address, and one that is not signed.
+    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let at = |file: &str| Service::start(&[file], &[OPEN, "--name", "words", "--listen", &listen]);
+    let first = at(&words);
+    assert_eq!(succeeds(&get(&listen, &states[0], &[])), "value-7");
+    drop(first);
+    let other = build(&folder, "other.papir", "other", &["--sign", &folder.path("stranger.key")]);
+    let second = at(&other);
+    fails_with(&get(&listen, &states[0], &[]), &["no query was sent", &public]);
+    drop(second);
+    let plain = build(&folder, "plain.papir", "plain", &[]);
+    let third = at(&plain);
+    fails_with(&get(&listen, &states[0], &[]), &["no query was sent", "the database has no checkpoint"]);
+    assert_eq!(succeeds(&get(&third.url, &states[2], &[])), "plain-7");
+}
+
+#[cfg(unix)]
+#[test]
+fn updates_are_signed_and_followed_by_pinned_clients() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = build(&folder, "words.papir", "value", &["--verifiable", "--sign", &owner]);
+    let service = serve(&words);
+    let (state, url) = (folder.path("state"), service.url.clone());
+    assert_eq!(succeeds(&get(&url, &state, &["--owner-pub", &public])), "value-7");
+    let old = folder.path("old.papir");
+    fs::copy(&words, &old).unwrap();
+
+    let changes = folder.write("changes.csv", "word,meaning\nkey-7,changed\n");
+    let update = ["update", &words, "--from", &changes];
+    fails_with(&update, &["is signed (sequence 0)", "--sign KEY", "--unsigned"]);
+    fails_with(&[&update[..], &["--unsigned", "--sign", &owner]].concat(), &["--unsigned"]);
+    assert!(succeeds(&[&update[..], &["--sign", &owner]].concat()).contains("sequence 1, 20"));
+    service.reload();
+    // The owner vouches for the new root: no --root is needed.
+    assert_eq!(succeeds(&get(&url, &state, &[])), "changed");
+    let verified = succeeds(&["checkpoint", "verify", &url, "--owner-pub", &public, "--max-age", "1h"]);
+    assert!(verified.contains("sequence 1, 20") && verified.contains("root "), "{verified}");
+
+    // A service that returns to the old version is refused.
+    fs::copy(&old, &words).unwrap();
+    fs::rename(&old, &words).unwrap();
+    service.reload();
+    let patience = ["--patience", "0s"];
+    fails_with(&get(&url, &state, &patience), &["no query was sent", "sequence 0, but sequence 1"]);
+    fails_with(&get(&url, &state, &["--patience", "1s"]), &["sequence 0, but sequence 1"]);
+    assert_eq!(succeeds(&get(&url, &folder.path("fresh"), &patience)), "value-7");
+}
+
+#[test]
+fn old_checkpoints_are_refused_until_the_version_is_signed_again() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = build(&folder, "words.papir", "value", &[]);
+    fails_with(&["checkpoint", "show", &words], &["not signed", "papir checkpoint sign"]);
+    let sign = ["checkpoint", "sign", &words, "--key", &owner];
+    assert!(succeeds(&sign).contains("sequence 0, 20"));
+    sleep(Duration::from_millis(2100));
+    let aged = ["--owner-pub", &public, "--max-age", "1s"];
+    let service = serve(&words);
+    fails_with(
+        &get(&service.url, &folder.path("state"), &aged),
+        &["s old: expected at most 1 s (--max-age)"],
+    );
+    drop(service);
+    assert!(succeeds(&sign).contains("sequence 1, 20"));
+    let service = serve(&words);
+    let day = ["--owner-pub", &public, "--max-age", "1d"];
+    assert_eq!(succeeds(&get(&service.url, &folder.path("state"), &day)), "value-7");
+}
+
+#[test]
+fn comparisons_find_services_that_show_different_versions() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let changes = folder.write("changes.csv", "word,meaning\nkey-7,changed\n");
+    let (behind, mirror) = (folder.path("behind.papir"), folder.path("mirror.papir"));
+    fs::copy(&words, &behind).unwrap();
+    succeeds(&["update", &words, "--from", &changes, "--sign", &owner]);
+    fs::copy(&words, &mirror).unwrap();
+    // The same key signs other content under the same sequence.
+    let other = folder.write("other.csv", "word,meaning\nkey-7,only for you\n");
+    let forked = folder.path("forked.papir");
+    succeeds(&["update", &behind, "--from", &other, "--sign", &owner, "--out", &forked]);
+
+    let [honest, honest_too, slow, lying] = [&words, &mirror, &behind, &forked].map(|file| serve(file));
+    let compare = |urls: &[&str]| papir(&[&["checkpoint", "compare"], urls].concat());
+    let same = succeeds(&["checkpoint", "compare", &honest.url, &honest_too.url, &slow.url, &words]);
+    assert!(same.contains("sequence 1") && same.contains("sequence 0"), "{same}");
+    assert!(!same.contains("different"), "{same}");
+    for urls in [[&honest.url, &lying.url], [&lying.url, &honest.url]] {
+        let output = compare(&urls.map(String::as_str));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("different under sequence 1") && text.contains("public part"), "{text}");
+        assert!(text.contains(&honest.url) && text.contains(&lying.url), "{text}");
+    }
+    // Both alone satisfy a client: only the comparison finds the difference.
+    for service in [&honest, &lying] {
+        succeeds(&["checkpoint", "verify", &service.url, "--owner-pub", &public]);
+    }
+    // A client that has seen one version refuses the other under the same sequence.
+    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let at = |file: &str| Service::start(&[file], &[OPEN, "--name", "words", "--listen", &listen]);
+    let state = folder.path("state");
+    let first = at(&words);
+    assert_eq!(succeeds(&get(&listen, &state, &[])), "changed");
+    drop(first);
+    let _second = at(&forked);
+    fails_with(&get(&listen, &state, &[]), &["no query was sent", "two different versions under sequence 1"]);
+    let (stranger, _) = keygen(&folder, "stranger.key");
+    let foreign = serve(&build(&folder, "foreign.papir", "value", &["--sign", &stranger]));
+    let output = compare(&[&honest.url, &foreign.url]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("is not signed under the owner's key"));
+    let unsigned = serve(&build(&folder, "unsigned.papir", "value", &[]));
+    fails_with(&["checkpoint", "compare", &honest.url, &unsigned.url], &["no checkpoint"]);
+}
+
+#[test]
+fn publishers_and_new_keys_lock_no_client_out() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let publisher = folder.path("publisher.key");
+    let of_publisher = succeeds(&["checkpoint", "keygen", &publisher, "--name", "publisher.example"]);
+    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let state = folder.path("state");
+    let look_up = |more: &[&str]| {
+        let _service = Service::start(&[&words], &[OPEN, "--name", "words", "--listen", &listen]);
+        succeeds(&get(&listen, &state, more))
+    };
+    assert_eq!(look_up(&["--owner-pub", &public]), "value-7");
+
+    let change = |meaning: &str| folder.write("changes.csv", format!("word,meaning\nkey-7,{meaning}\n"));
+    let update = |key: &str, more: &[&str]| {
+        let changes = folder.path("changes.csv");
+        papir(&[&["update", &words, "--from", &changes, "--sign", key], more].concat())
+    };
+    change("by the publisher");
+    let refused = String::from_utf8(update(&publisher, &[]).stderr).unwrap();
+    assert!(
+        refused.contains("not signed under the owner's key") && refused.contains("--certificate"),
+        "{refused}"
+    );
+    let grant = folder.path("publisher.cert");
+    let delegate =
+        ["checkpoint", "delegate", "--key", &owner, "--to", of_publisher.trim(), "--database", "words"];
+    succeeds(&[&delegate[..], &["--for", "90d", "--out", &grant]].concat());
+    assert_eq!(update(&publisher, &["--certificate", &grant]).status.code(), Some(0));
+    assert_eq!(look_up(&[]), "by the publisher");
+    // The certificate is carried to the next version.
+    change("by the publisher again");
+    assert_eq!(update(&publisher, &[]).status.code(), Some(0));
+    assert_eq!(look_up(&[]), "by the publisher again");
+
+    let (new, of_new) = keygen(&folder, "new.key");
+    let rotation = folder.path("rotation.cert");
+    succeeds(&[
+        "checkpoint",
+        "rotate",
+        "--key",
+        &owner,
+        "--to",
+        &new,
+        "--overlap",
+        "30d",
+        "--out",
+        &rotation,
+    ]);
+    // Attached before the first version of the new key: clients that know only that key follow too.
+    succeeds(&["checkpoint", "attach", &words, "--certificate", &rotation]);
+    for key in [&public, &of_new] {
+        let service = serve(&words);
+        let fresh = folder.path(&format!("fresh-{}", key.len()));
+        let _ = fs::remove_dir_all(&fresh);
+        assert_eq!(succeeds(&get(&service.url, &fresh, &["--owner-pub", key])), "by the publisher again");
+    }
+    change("under the new key");
+    assert_eq!(update(&new, &[]).status.code(), Some(0));
+    assert_eq!(look_up(&[]), "under the new key");
+    change("under the new key again");
+    assert_eq!(update(&new, &[]).status.code(), Some(0));
+    assert_eq!(look_up(&["--owner-pub", &of_new]), "under the new key again");
+}
+
+#[test]
+fn witnesses_cosign_what_the_program_prints() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let request = succeeds(&["checkpoint", "request", &words]);
+    let (old, note) = request.split_once("\n\n").unwrap();
+    assert_eq!(old, "old 0");
+    let note = Note::parse(note.as_bytes()).unwrap();
+    let name = "witness.example".parse().unwrap();
+    let witness = SigningKey::generate(name, Kind::Cosignature, &mut papir::system_rng());
+    let of_witness = witness.public().to_string();
+    let response = folder.write("response", format!("{}\n", cosign(&note, &witness, 1_800_000_000)));
+    let attach = ["checkpoint", "attach", &words, "--cosignatures", &response, "--witness", &of_witness];
+    let required = ["--owner-pub", &public, "--witness", &of_witness, "--cosignatures", "1"];
+    {
+        let service = serve(&words);
+        let state = folder.path("state");
+        let refused = get(&service.url, &state, &required);
+        fails_with(&refused, &["0 of the known witnesses", "at least 1", "--cosignatures"]);
+    }
+    assert_eq!(succeeds(&attach), "1 cosignature(s) added\n");
+    let service = serve(&words);
+    assert_eq!(succeeds(&get(&service.url, &folder.path("state"), &required)), "value-7");
+    let shown = succeeds(&["checkpoint", "show", &service.url]);
+    assert_eq!(shown.matches('\u{2014}').count(), 2, "{shown}");
+    assert!(shown.starts_with("example.org/owner/words\n1\n"), "{shown}");
+}

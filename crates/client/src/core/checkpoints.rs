@@ -1,0 +1,170 @@
+//! Signed checkpoints: fetched with the public part, before any query, and verified.
+//!
+//! The requests depend on the service's replies and on what this client has seen of the database
+//! before. They never depend on what is looked up.
+
+use std::time::Duration;
+
+use papir_checkpoint::{Accepted, Error as CheckpointError, Policy, Proof, VerifyingKey, successor};
+use papir_protocol::{DatabaseInfo, limit, path};
+
+use super::owner_pin::PinnedOwner;
+use super::service::Service;
+use super::settings::Settings;
+use super::storage::Storage;
+use super::task::Io;
+use crate::error::{Error, Result};
+
+/// Time for which a service that is behind is asked again, unless the settings say otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Shortest wait before a service that is behind is asked again, in milliseconds.
+const MIN_WAIT: u64 = 500;
+/// Waits are spread over this many milliseconds, so that clients do not ask all at once.
+const JITTER: u64 = 2000;
+
+/// What a session trusts about the owner of its database.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnerTrust {
+    /// The key to verify against: given, pinned, or that of the first checkpoint.
+    owner: Option<VerifyingKey>,
+    /// Set if the key was given or pinned before this session.
+    known: bool,
+    /// The newest version seen, and the owner's newest key at that time.
+    pin: Option<PinnedOwner>,
+    /// The newest accepted checkpoint.
+    pub(crate) accepted: Option<Accepted>,
+}
+
+/// The outcome of one request for a checkpoint.
+pub(crate) enum Verdict {
+    /// The database has no checkpoint, and none is required.
+    Unsigned,
+    /// The checkpoint is accepted. The public part is still to be compared with it.
+    Accepted(Box<Accepted>),
+    /// The database was replaced meanwhile.
+    Changed,
+    /// The service shows an older version than this client has seen: it may be behind.
+    Behind(Error),
+}
+
+impl OwnerTrust {
+    /// The given key, or the pinned one if keys are pinned.
+    pub(crate) async fn open(io: &Io, service: &Service, name: &str, settings: &Settings) -> Result<Self> {
+        let slot = service.address.identity(name);
+        let pin = if settings.pin { Storage::new(io, &slot).owner().await? } else { None };
+        let owner = settings.checkpoint.owner.clone().or_else(|| pin.as_ref().map(|pin| pin.key.clone()));
+        Ok(Self { known: owner.is_some(), owner, pin, accepted: None })
+    }
+
+    /// Returns whether the owner was trusted before this session. Its signature then vouches for
+    /// the root too.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// Fetches and verifies the checkpoint of a version.
+    ///
+    /// # Errors
+    /// [`Error::NoCheckpoint`] if an owner's key is known and the database is not signed;
+    /// [`Error::Checkpoint`] with the reason of a refusal; errors of the network.
+    pub(crate) async fn verdict(
+        &self,
+        io: &Io,
+        service: &Service,
+        name: &str,
+        info: &DatabaseInfo,
+        settings: &Settings,
+    ) -> Result<Verdict> {
+        let path = path::checkpoint_proof(name);
+        if info.checkpoint.is_none() {
+            return match &self.owner {
+                Some(_) => Err(Error::NoCheckpoint { url: service.url(&path::database(name)) }),
+                None => Ok(Verdict::Unsigned),
+            };
+        }
+        let bytes = service.bytes_of(io, &path, &info.version, limit::CHECKPOINT_BYTES).await?;
+        let Some(bytes) = bytes else {
+            return Ok(Verdict::Changed);
+        };
+        let refused = |error| Error::Checkpoint { url: service.url(&path), error };
+        let proof = Proof::parse(&bytes).map_err(refused)?;
+        match self.policy(service, name, settings, &proof).accept(&proof) {
+            Ok(accepted) => Ok(Verdict::Accepted(Box::new(accepted))),
+            Err(error @ CheckpointError::Rollback { .. }) => Ok(Verdict::Behind(refused(error))),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    fn policy<'a>(
+        &'a self,
+        service: &Service,
+        name: &'a str,
+        settings: &'a Settings,
+        proof: &'a Proof,
+    ) -> Policy<'a> {
+        let (now, checkpoint) = (service.platform.unix_time(), &settings.checkpoint);
+        let owner = self.owner.as_ref().unwrap_or(&proof.owner);
+        let newest = successor(owner, &proof.certificates, now);
+        Policy {
+            max_age: checkpoint.max_age.map(|age| age.as_secs()),
+            highest: self.pin_of([owner, &newest]).map(|pin| pin.highest),
+            witnesses: &checkpoint.witnesses,
+            cosignatures: checkpoint.cosignatures,
+            ..Policy::new(owner, name, now)
+        }
+    }
+
+    /// The pin, if it is of the owner with one of these keys. Sequences belong to one owner's log:
+    /// a caller that gives another owner's key starts anew.
+    fn pin_of(&self, keys: [&VerifyingKey; 2]) -> Option<&PinnedOwner> {
+        let pin = self.pin.as_ref()?;
+        let known = |key: &&VerifyingKey| pin.key.same_key(key) || pin.first.same_key(key);
+        keys.iter().any(known).then_some(pin)
+    }
+
+    /// Keeps an accepted checkpoint, whose public part was compared: in this session and, if keys
+    /// are pinned, in the storage.
+    pub(crate) async fn keep(
+        &mut self,
+        io: &Io,
+        service: &Service,
+        name: &str,
+        settings: &Settings,
+        accepted: Accepted,
+    ) -> Result<()> {
+        let trusted = self.owner.as_ref().unwrap_or(&accepted.owner);
+        let former = self.pin_of([trusted, &accepted.owner]);
+        let first = former.map_or(trusted, |pin| &pin.first).clone();
+        let pin = PinnedOwner { key: accepted.owner.clone(), first, highest: accepted.seen };
+        if settings.pin && self.pin.as_ref() != Some(&pin) {
+            let slot = service.address.identity(name);
+            let lock = Storage::new(io, &slot).lock().await?;
+            // Another process may have seen a newer version meanwhile.
+            let newer = |stored: &PinnedOwner| {
+                stored.key.same_key(&pin.key) && stored.highest.sequence > pin.highest.sequence
+            };
+            if !lock.owner().await?.as_ref().is_some_and(newer) {
+                lock.keep_owner(pin.clone()).await?;
+            }
+        }
+        if settings.checkpoint.owner.is_none() {
+            self.owner = Some(pin.key.clone());
+        }
+        (self.pin, self.accepted) = (Some(pin), Some(accepted));
+        Ok(())
+    }
+}
+
+/// Waits before a service that is behind is asked again: a random time, but not beyond the
+/// deadline. Returns whether there was time left.
+pub(crate) async fn wait_for_newer(io: &Io, service: &Service, start: Duration, settings: &Settings) -> bool {
+    let patience = settings.checkpoint.patience.unwrap_or(PATIENCE);
+    let left = patience.saturating_sub(service.platform.now().saturating_sub(start));
+    if left.is_zero() {
+        return false;
+    }
+    // The generator is dropped before the wait.
+    let wait = MIN_WAIT + service.platform.rng().next_u64() % JITTER;
+    io.wait(Duration::from_millis(wait).min(left)).await;
+    true
+}

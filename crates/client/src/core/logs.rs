@@ -1,0 +1,49 @@
+//! Logs of signed databases, for comparisons.
+
+use papir_checkpoint::{Log, Proof};
+use papir_protocol::{code, limit, path};
+
+use super::fetch::choose;
+use super::request::Accepted;
+use super::service::Service;
+use super::settings::Settings;
+use super::task::{Io, Task};
+use crate::error::{Error, Result};
+
+/// What a service shows of a signed database. Signatures are not verified.
+#[derive(Clone, Debug)]
+pub struct ShownLog {
+    /// The proof of the newest version, which clients verify.
+    pub proof: Proof,
+    /// The log, fetched after the proof.
+    pub log: Log,
+}
+
+/// Fetches what a service shows of a signed database.
+///
+/// # Errors
+/// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network;
+/// [`Error::NoCheckpoint`] for a database that is not signed; [`Error::Checkpoint`] for a malformed
+/// proof or log.
+pub fn fetch_log(service: Service, settings: Settings) -> Task<'static, Result<ShownLog>> {
+    Task::new(|io| async move {
+        let name = choose(&io, &service, &settings).await?;
+        let (proof, log) = (path::checkpoint_proof(&name), path::checkpoint_log(&name));
+        let refused = |path: &str, error| Error::Checkpoint { url: service.url(path), error };
+        let bytes = fetch(&io, &service, &name, &proof, limit::CHECKPOINT_BYTES).await?;
+        let parsed = Proof::parse(&bytes).map_err(|error| refused(&proof, error))?;
+        let bytes = fetch(&io, &service, &name, &log, limit::LOG_BYTES).await?;
+        let log = Log::decode(&bytes).map_err(|error| refused(&log, error))?;
+        Ok(ShownLog { proof: parsed, log })
+    })
+}
+
+async fn fetch(io: &Io, service: &Service, name: &str, path: &str, limit: u64) -> Result<Vec<u8>> {
+    match service.get(io, path, Accepted::UpTo(limit)).await {
+        Ok(response) => service.body(path, response, limit),
+        Err(error) if error.code() == code::NO_CHECKPOINT => {
+            Err(Error::NoCheckpoint { url: service.url(&path::database(name)) })
+        }
+        Err(error) => Err(error),
+    }
+}

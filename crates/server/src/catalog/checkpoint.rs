@@ -1,0 +1,35 @@
+//! The signed checkpoint of a database, ready to be sent.
+
+use bytes::Bytes;
+use papir_checkpoint::{Error, Log, Result};
+
+/// The checkpoint of one version, in the forms that the routes send.
+pub(crate) struct Checkpoint {
+    /// The signed note, for people and witnesses.
+    pub(crate) note: Bytes,
+    /// The proof of the newest version, for clients.
+    pub(crate) proof: Bytes,
+    /// The whole log, for comparisons.
+    pub(crate) log: Bytes,
+    /// Changes with every version, signature and certificate. Quoted, as an `ETag`.
+    pub(crate) tag: String,
+    pub(crate) sequence: u64,
+    pub(crate) time: u64,
+}
+
+impl Checkpoint {
+    /// The checkpoint of a log that is served under `name`.
+    ///
+    /// # Errors
+    /// [`Error::Database`] for the log of another name: clients would refuse its checkpoint.
+    pub(super) fn of(log: &Log, name: &str) -> Result<Self> {
+        let newest = log.newest()?;
+        if newest.database != name {
+            return Err(Error::Database { found: newest.database.clone(), expected: name.to_owned() });
+        }
+        let (note, proof, bytes) = (log.note().to_string(), log.proof()?.encode()?, log.encode()?);
+        let tag = format!("\"{}\"", &blake3::hash(&bytes).to_hex()[..16]);
+        let (sequence, time) = (newest.sequence, newest.time);
+        Ok(Self { note: note.into(), proof: proof.into(), log: bytes.into(), tag, sequence, time })
+    }
+}

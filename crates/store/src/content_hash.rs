@@ -1,0 +1,51 @@
+//! Hash of a prepared database's content, for checkpoints of databases without a root.
+
+use crate::format::Section;
+use crate::snapshot_names::{CHECKPOINT, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS};
+
+/// BLAKE3 context of the hash.
+const CONTEXT: &str = "papir 2026 database content v1";
+
+/// Hashes name, length and BLAKE3 of every section that is served, in the order of the file. The
+/// metadata, the owner's ids of the keys and the checkpoint itself are left out.
+pub(crate) fn content_hash(sections: &[Section]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    let left_out = [METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, CHECKPOINT];
+    for section in sections.iter().filter(|section| !left_out.contains(&section.name.as_str())) {
+        // Names are at most 255 bytes long: their length fits one byte.
+        hasher.update(&[section.name.len() as u8]).update(section.name.as_bytes());
+        hasher.update(&section.bytes.to_le_bytes()).update(&section.hash);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(name: &str, byte: u8) -> Section {
+        Section { name: name.to_owned(), offset: 4096, bytes: 7, hash: [byte; 32] }
+    }
+
+    #[test]
+    fn only_what_is_served_counts() {
+        let served = [section("keyword", 1), section("scheme.simple/database", 2)];
+        let expected = content_hash(&served);
+        let [keyword, database] = &served;
+        let more = [
+            section(METADATA, 3),
+            keyword.clone(),
+            section(OWNER_KEYS, 4),
+            section(SEALED_OWNER_KEYS, 5),
+            Section { offset: 8192, ..database.clone() },
+            section(CHECKPOINT, 6),
+        ];
+        assert_eq!(content_hash(&more), expected);
+        for other in [section("scheme.simple/database", 3), section("scheme.simple/database2", 2)] {
+            assert_ne!(content_hash(&[keyword.clone(), other]), expected);
+        }
+        assert_ne!(content_hash(&[database.clone(), keyword.clone()]), expected);
+        let longer = Section { bytes: 8, ..database.clone() };
+        assert_ne!(content_hash(&[keyword.clone(), longer]), expected);
+    }
+}

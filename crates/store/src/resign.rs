@@ -1,0 +1,98 @@
+//! Changes the signature of a finished snapshot: signs it again, adds cosignatures.
+
+use std::path::Path;
+
+use papir_checkpoint::{Certificate, Leaf, Log, VerifyingKey, cosigned};
+use papir_core::sections::SectionSink;
+use papir_core::{Progress, Result as CoreResult};
+use rand_core::CryptoRng;
+
+use crate::error::{Error, Result};
+use crate::map::map;
+use crate::psi;
+use crate::publish::{Readers, lock, publish};
+use crate::signing::{Sign, Signed, Signing, stored_log};
+use crate::snapshot::{OpenOptions, Sections, Snapshot};
+use crate::snapshot_names::CHECKPOINT;
+use crate::writer::SnapshotWriter;
+
+/// Signs the version in a snapshot again, with a later time, or for the first time. The version
+/// itself stays the same: clients with a maximum age accept it for longer. Returns the new leaf.
+///
+/// # Errors
+/// Errors of the snapshot; [`Error::Checkpoint`]; [`papir_core::Error::Io`].
+pub fn sign(file: &Path, sign: &Sign, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Leaf> {
+    let _lock = lock(file)?;
+    progress.stage("opening", 1);
+    let snapshot = Snapshot::open_with(file, OpenOptions::default())?;
+    progress.advance(1);
+    psi::refuse(&snapshot, file, "a set has no checkpoint")?;
+    let signing = Signing::new(sign, stored_log(file)?, &snapshot.metadata.name, file)?;
+    let commitment = snapshot.commitment()?;
+    let version = Signed {
+        database: &snapshot.metadata.name,
+        public: snapshot.server.public(),
+        keyword: snapshot.keyword.as_ref(),
+        commitment: commitment.as_ref(),
+    };
+    rewrite(file, rng.next_u64(), |sections, sink| signing.put(&version, sections.table(), sink))
+}
+
+/// Adds what witnesses and the owner have signed since: cosignatures, as signature lines or whole
+/// notes, and certificates. Cosignatures of `witnesses` are verified; others are carried as they
+/// are. Returns the number of new cosignatures.
+///
+/// # Errors
+/// [`Error::Options`] for a snapshot without a checkpoint; [`Error::Checkpoint`] for cosignatures
+/// of another checkpoint, or invalid ones; [`papir_core::Error::Io`].
+pub fn attach(
+    file: &Path,
+    cosignatures: &[String],
+    witnesses: &[VerifyingKey],
+    certificates: &[Certificate],
+    rng: &mut dyn CryptoRng,
+) -> Result<usize> {
+    let _lock = lock(file)?;
+    let log = stored_log(file)?;
+    let mut log = log.ok_or_else(|| {
+        Error::options(format!("{} without a checkpoint", file.display()), "a signed database")
+    })?;
+    let failed = |error| Error::Checkpoint { file: file.display().to_string(), error };
+    log.add_certificates(certificates).map_err(failed)?;
+    let mut added = 0;
+    for text in cosignatures {
+        added += log.add_cosignatures(text).map_err(failed)?;
+    }
+    cosigned(log.note(), witnesses).map_err(failed)?;
+    let bytes = encoded(&log, file)?;
+    rewrite(file, rng.next_u64(), |_, sink| Ok(sink.put(CHECKPOINT, &[&bytes])?))?;
+    Ok(added)
+}
+
+fn encoded(log: &Log, file: &Path) -> Result<Vec<u8>> {
+    log.encode().map_err(|error| Error::Checkpoint { file: file.display().to_string(), error })
+}
+
+/// Writes the snapshot again with all sections but the checkpoint, and then what `last` adds.
+fn rewrite<T>(
+    file: &Path,
+    nonce: u64,
+    last: impl FnOnce(&Sections, &mut SnapshotWriter<std::fs::File>) -> Result<T>,
+) -> Result<T> {
+    let named = |error| Error::Snapshot { file: file.display().to_string(), error };
+    let sections = Sections::read(map(file)?).map_err(named)?;
+    // A damaged section must not get a new, valid checksum.
+    sections.verify().map_err(named)?;
+    let mut made = None;
+    publish(file, nonce, Readers::Default, |sink| {
+        copy(&sections, sink)?;
+        made = Some(last(&sections, sink)?);
+        Ok(())
+    })?;
+    made.ok_or_else(|| named(papir_core::Error::MissingSection { name: CHECKPOINT.to_owned() }))
+}
+
+fn copy(sections: &Sections, sink: &mut dyn SectionSink) -> CoreResult<()> {
+    let mut kept = sections.table().iter().filter(|section| section.name != CHECKPOINT);
+    kept.try_for_each(|section| sink.put(&section.name, &[&sections.blob(&section.name)?]))
+}
