@@ -35,7 +35,7 @@ mod state;
 
 #[cfg(feature = "blocking")]
 pub use blocking::{Connection, Options, Registrations, fetch_log, ready};
-pub use core::{CheckpointSettings, Costs, MoreSchemes, ShownLog, Token, Watcher};
+pub use core::{CheckpointSettings, Costs, MoreSchemes, Rotation, ShownLog, Token, Watcher};
 pub use error::{Error, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
@@ -90,6 +90,8 @@ pub mod parsers {
             client: "0".repeat(32),
             uploading,
             keys_bytes: 400,
+            registered: 0,
+            queries: 0,
             state: state.to_vec().into(),
         };
         Ok(state::write(&saved, None)?.to_vec())

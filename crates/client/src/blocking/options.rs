@@ -7,7 +7,7 @@ use papir_core::OwnerKey;
 use papir_lookup::Root;
 
 use super::platform::Native;
-use crate::core::{CheckpointSettings, MoreSchemes, Service, Settings, Token, Watcher};
+use crate::core::{CheckpointSettings, MoreSchemes, Rotation, Service, Settings, Token, Watcher};
 use crate::error::Result;
 use crate::state::{Passphrase, StateFiles};
 
@@ -41,6 +41,8 @@ pub struct Options {
     /// not once the state is stored. A database that is not encrypted, or encrypted under another
     /// key, is then refused.
     pub owner_key: Option<OwnerKey>,
+    /// How long a registered client keeps its keys.
+    pub rotation: Rotation,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
     /// Receives the progress of long work on the client, such as the decryption of ZipPIR's masks,
@@ -68,6 +70,7 @@ impl Options {
             pin: self.pin,
             owner_key: self.owner_key.clone(),
             checkpoint: self.checkpoint.clone(),
+            rotation: self.rotation,
             schemes: self.schemes.clone(),
             watcher: self.watcher.clone(),
         }

@@ -9,7 +9,7 @@ use papir_protocol::{ClientStatus, path};
 
 use super::record::SavedRegistration;
 use super::service::Service;
-use super::settings::Watcher;
+use super::settings::{Rotation, Settings, Watcher};
 use super::state_cache::StateCache;
 use super::storage::{Locked, Storage};
 use super::task::Io;
@@ -35,6 +35,7 @@ pub(crate) struct Registration {
     clients: String,
     /// Number of tickets that the server prepares ahead.
     tickets_ahead: u64,
+    rotation: Rotation,
     cache: StateCache,
     watcher: Watcher,
 }
@@ -49,7 +50,7 @@ pub(crate) struct StateResult<T> {
 impl Registration {
     /// The saved registration at a database, or a new one. `None` if the scheme has no client keys.
     /// Resumes an interrupted upload.
-    pub(crate) async fn open(context: Context<'_>, name: &str, watcher: &Watcher) -> Result<Option<Self>> {
+    pub(crate) async fn open(context: Context<'_>, name: &str, settings: &Settings) -> Result<Option<Self>> {
         if !context.lookup.describe().limits.client_keys {
             return Ok(None);
         }
@@ -57,8 +58,9 @@ impl Registration {
             slot: context.service.address.identity(name),
             clients: path::clients(name),
             tickets_ahead: 1,
+            rotation: settings.rotation,
             cache: StateCache::default(),
-            watcher: watcher.clone(),
+            watcher: settings.watcher.clone(),
         };
         registration.tickets_ahead = registration.resume_or_register(context).await?.tickets_ahead;
         Ok(Some(registration))
@@ -86,7 +88,7 @@ impl Registration {
 
     /// Does work for `queries` queries in advance.
     pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
-        self.with_state(context, queries, |_| Ok(())).await.map(drop)
+        self.run(context, (queries, 0), |_| Ok(())).await.map(drop)
     }
 
     /// Fetches the tickets of the next `queries` queries and stores them in the state. Returns the
@@ -126,28 +128,71 @@ impl Registration {
         queries: usize,
         work: impl FnOnce(&mut ErasedState) -> Result<T>,
     ) -> Result<StateResult<T>> {
+        self.run(context, (queries, queries), work).await
+    }
+
+    /// [`Self::with_state`] after the work in advance for `prepared` queries; `work` makes `made`.
+    async fn run<T>(
+        &self,
+        context: Context<'_>,
+        (prepared, made): (usize, usize),
+        work: impl FnOnce(&mut ErasedState) -> Result<T>,
+    ) -> Result<StateResult<T>> {
         let lock = self.lock(context).await?;
         let mut saved = match lock.read().await?.filter(|saved| !saved.uploading) {
+            Some(saved) if self.is_due(context, &saved) => self.rotate(context, &lock, saved).await?,
             Some(saved) => saved,
             // Another process removed the registration after a refusal.
-            None => {
-                self.register(context, &lock).await?;
-                lock.read()
-                    .await?
-                    .ok_or_else(|| unexpected(&self.url(context), "no state after registering".into()))?
-            }
+            None => self.register_and_read(context, &lock).await?,
         };
         let client = context.lookup.client();
         let mut state = self.cache.take(client, &saved.state)?;
-        client.prepare(&mut state, queries, self.watcher.progress())?;
+        client.prepare(&mut state, prepared, self.watcher.progress())?;
         let value = work(&mut state)?;
         let stored = client.save_state(&state)?;
-        if *stored != *saved.state {
+        if made > 0 || *stored != *saved.state {
+            saved.queries = saved.queries.saturating_add(made as u64);
             saved.state = stored;
             lock.write(saved.clone()).await?;
         }
         self.cache.put(client, &saved.state, state);
         Ok(StateResult { client: saved.client, value })
+    }
+
+    /// Returns true if the keys were kept for long enough.
+    fn is_due(&self, context: Context<'_>, saved: &SavedRegistration) -> bool {
+        let age = context.service.platform.unix_time().saturating_sub(saved.registered);
+        let old = saved.registered > 0 && age >= self.rotation.age.as_secs();
+        old || saved.queries >= self.rotation.queries
+    }
+
+    /// Registers new keys in place of `saved`, and removes the old client from the service. If the
+    /// service refuses, the old keys stay.
+    async fn rotate(
+        &self,
+        context: Context<'_>,
+        lock: &Locked<'_>,
+        saved: SavedRegistration,
+    ) -> Result<SavedRegistration> {
+        match self.register_and_read(context, lock).await {
+            Ok(fresh) => {
+                // An old client that cannot be removed expires.
+                let path = format!("{}/{}", self.clients, saved.client);
+                let _ = context.service.remove_client(context.io, &path).await;
+                Ok(fresh)
+            }
+            Err(error) => {
+                lock.drop_keys().await?;
+                lock.write(saved.clone()).await?;
+                if error.is_version_change() { Err(error) } else { Ok(saved) }
+            }
+        }
+    }
+
+    async fn register_and_read(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<SavedRegistration> {
+        self.register(context, lock).await?;
+        let saved = lock.read().await?;
+        saved.ok_or_else(|| unexpected(&self.url(context), "no state after registering".into()))
     }
 
     /// Registers again, unless another process has done so since `client` was refused.
@@ -227,6 +272,8 @@ impl Registration {
             client: status.id.clone(),
             uploading: !in_one_request,
             keys_bytes: keys.len() as u64,
+            registered: service.platform.unix_time(),
+            queries: 0,
             state: client.save_state(&state)?,
         };
         lock.write(saved.clone()).await?;

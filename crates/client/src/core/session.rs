@@ -288,7 +288,7 @@ impl Session {
     async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
         let mut changes = 0;
         while self.registration.is_none() {
-            match Registration::open(self.context(io), &self.name, &self.settings.watcher).await {
+            match Registration::open(self.context(io), &self.name, &self.settings).await {
                 Ok(None) => break,
                 Ok(registration) => self.registration = registration,
                 Err(error) if error.is_version_change() && changes < MAX_CHANGES => {

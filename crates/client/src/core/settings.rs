@@ -27,10 +27,29 @@ pub struct Settings {
     pub owner_key: Option<OwnerKey>,
     /// Requirements on the owner's signed checkpoints.
     pub checkpoint: CheckpointSettings,
+    /// How long a registered client keeps its keys.
+    pub rotation: Rotation,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
     /// Receives the progress of long work on the client.
     pub watcher: Watcher,
+}
+
+/// How long a registered client keeps its keys. Then it registers anew, before its next lookup. If
+/// the service refuses, it goes on with the old keys and tries again at the lookup after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// Number of queries under one registration.
+    pub queries: u64,
+    /// Age of a registration.
+    pub age: Duration,
+}
+
+impl Default for Rotation {
+    /// 65,536 queries and 30 days.
+    fn default() -> Self {
+        Self { queries: 1 << 16, age: Duration::from_secs(30 * 24 * 3600) }
+    }
 }
 
 /// Requirements on the signed checkpoints of a database's owner.

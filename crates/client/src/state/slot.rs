@@ -227,6 +227,8 @@ mod tests {
             client: "0".repeat(32),
             uploading: false,
             keys_bytes: 3,
+            registered: 0,
+            queries: 0,
             state: Zeroizing::new(state.to_vec()),
         }
     }

@@ -162,6 +162,7 @@ pub struct Registered {
     keys: Option<Arc<ErasedKeys>>,
     received: Vec<u8>,
     length: u64,
+    removed: bool,
 }
 
 /// A service with one database, `table`.
@@ -176,6 +177,8 @@ pub struct Peer {
     pub saved: Option<SavedRegistration>,
     pub platform: Arc<FixedPlatform>,
     pub clients: Vec<Registered>,
+    /// The refusal of every registration.
+    pub registering: Option<(u16, &'static str)>,
     /// Keys that the client keeps while it uploads them.
     kept: Option<Vec<u8>>,
 }
@@ -205,6 +208,7 @@ impl Peer {
             saved: None,
             platform: Arc::default(),
             clients: Vec::new(),
+            registering: None,
             kept: None,
         }
     }
@@ -300,6 +304,7 @@ impl Peer {
             (Method::Post, ["table", "clients"]) => self.register(call)?,
             (Method::Get, ["table", "clients", id]) => self.status(id),
             (Method::Patch, ["table", "clients", id, "keys"]) => self.upload(id, &call.body)?,
+            (Method::Delete, ["table", "clients", id]) => self.remove(id),
             other => panic!("{other:?}"),
         })
     }
@@ -375,15 +380,27 @@ impl Peer {
     }
 
     fn client(&self, id: &str) -> Option<&Registered> {
-        self.clients.get(id.parse::<usize>().ok()?)
+        self.clients.get(id.parse::<usize>().ok()?).filter(|client| !client.removed)
+    }
+
+    fn remove(&mut self, id: &str) -> Response {
+        if self.client(id).is_none() {
+            return refusal(410, code::CLIENT_GONE);
+        }
+        self.clients[id.parse::<usize>().unwrap()].removed = true;
+        Response { status: 204, headers: Vec::new(), body: Ok(Vec::new()) }
     }
 
     fn register(&mut self, call: &Call) -> Result<Response, Failure> {
+        if let Some((status, code)) = self.registering {
+            return Ok(refusal(status, code));
+        }
         let announced = call.header(header::UPLOAD_LENGTH).map(|length| length.parse().unwrap());
         self.clients.push(Registered {
             keys: None,
             received: Vec::new(),
             length: announced.unwrap_or(call.body.len() as u64),
+            removed: false,
         });
         let id = (self.clients.len() - 1).to_string();
         if announced.is_none() {

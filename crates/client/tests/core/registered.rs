@@ -1,7 +1,9 @@
 //! Lookups of registered clients: their state is durable before a query is sent.
 
 use papir_client::Error;
-use papir_client::core::{MoreSchemes, Session, Settings};
+use std::time::Duration;
+
+use papir_client::core::{MoreSchemes, Rotation, Session, Settings};
 use papir_core::erased::{Erased, ErasedServer};
 use papir_lookup::Wanted;
 use papir_testkit::stateful::{self, Stateful};
@@ -15,9 +17,13 @@ fn prepared(seed: u64) -> Box<dyn ErasedServer> {
 }
 
 fn open() -> (Peer, Session) {
+    open_with(Rotation::default())
+}
+
+fn open_with(rotation: Rotation) -> (Peer, Session) {
     let mut peer = Peer::new(prepared(1));
-    let settings =
-        Settings { allow_not_private: true, schemes: MoreSchemes(vec![&STATEFUL]), ..Settings::default() };
+    let schemes = MoreSchemes(vec![&STATEFUL]);
+    let settings = Settings { allow_not_private: true, schemes, rotation, ..Settings::default() };
     let session = peer.open(settings).unwrap();
     peer.take();
     (peer, session)
@@ -89,6 +95,50 @@ fn a_ticket_is_used_once_even_if_the_answer_is_lost() {
     peer.damage = |_| {};
     assert_eq!(peer.run(session.get(&[Wanted::Index(4)])).unwrap(), [Some(record(1, 4))]);
     assert_eq!(tickets(&peer.take()), pairs(&[("0", "0"), ("0", "1")]));
+}
+
+/// Looks up one record; returns the client and ticket of the query.
+fn look_up(peer: &mut Peer, session: &mut Session) -> (String, String) {
+    let values = peer.run(session.get(&[Wanted::Index(4)])).unwrap();
+    assert_eq!(values, [Some(record(1, 4))]);
+    tickets(&peer.take()).remove(0)
+}
+
+#[test]
+fn keys_are_replaced_after_so_many_queries() {
+    let (mut peer, mut session) = open_with(Rotation { queries: 3, ..Rotation::default() });
+    let found: Vec<_> = (0..5).map(|_| look_up(&mut peer, &mut session)).collect();
+    assert_eq!(found, pairs(&[("0", "0"), ("0", "1"), ("0", "2"), ("1", "0"), ("1", "1")]));
+    // The old client was removed from the service.
+    assert_eq!(peer.clients.len(), 2);
+    look_up(&mut peer, &mut session);
+    let values = peer.run(session.get(&[Wanted::Index(4)])).unwrap();
+    assert_eq!(values, [Some(record(1, 4))]);
+    let removing = ["lock", "read", "read", "forget", "POST /clients", "write", "read", "DELETE /clients/1"];
+    assert_eq!(short(&peer.take())[..8], removing);
+}
+
+#[test]
+fn old_keys_are_replaced() {
+    let age = Duration::from_secs(3600);
+    let (mut peer, mut session) = open_with(Rotation { age, ..Rotation::default() });
+    assert_eq!(look_up(&mut peer, &mut session).0, "0");
+    peer.platform.advance(age - Duration::from_secs(1));
+    assert_eq!(look_up(&mut peer, &mut session).0, "0");
+    peer.platform.advance(Duration::from_secs(1));
+    assert_eq!(look_up(&mut peer, &mut session).0, "1");
+}
+
+/// A service without room for a second registration still answers under the first.
+#[test]
+fn keys_stay_while_the_service_refuses_new_ones() {
+    let (mut peer, mut session) = open_with(Rotation { queries: 1, ..Rotation::default() });
+    look_up(&mut peer, &mut session);
+    peer.registering = Some((413, "over_quota"));
+    let found: Vec<_> = (0..2).map(|_| look_up(&mut peer, &mut session)).collect();
+    assert_eq!(found, pairs(&[("0", "1"), ("0", "2")]));
+    peer.registering = None;
+    assert_eq!(look_up(&mut peer, &mut session), ("1".to_owned(), "0".to_owned()));
 }
 
 #[test]

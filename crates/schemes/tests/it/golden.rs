@@ -83,8 +83,8 @@ golden! {
     ];
     zip: 300, 100, [
         "d24df8c091f1c842",
-        "dba9035f89e49738",
-        "a61c0deecabd97a3",
+        "5ea2f3daec1d748b",
+        "7ed81b7004913a99",
         "fb8c883dd83a3661",
         "157f37fbba95681e",
         "a5c5df98d6921989",
@@ -93,8 +93,8 @@ golden! {
     // Two chunks per record.
     newton: 300, 300, [
         "50ac0782672f3bb9",
-        "49030d935e37ad34",
-        "309e775a92deced4",
+        "05bb0277e1474e1b",
+        "3828dc3214cfddc8",
         "9372765298834280",
         "8ca50a95ea2dd8f3",
         "5e3ab965bafcd59b",
@@ -108,8 +108,8 @@ golden! {
     ];
     zipdouble: 15_000, 2, [
         "f8d9e0cacf9ca54b",
-        "3898ee84f99a9f16",
-        "2d12b18f93216eca",
+        "6d3aa16599302f2b",
+        "412c6f41b37a091a",
         "ff0d4e2b7e301526",
         "4306fe3b8b3e380f",
         "fa1dc5c09f4d6107",
@@ -129,24 +129,24 @@ golden! {
     ];
     pirouette: 300, 100, [
         "382292b4f845f7aa",
-        "d0d4729f8042d206",
-        "26edb392b78518ac",
+        "6103f2d0a84e01f0",
+        "9e595442af763b41",
         "093b1704269a2438",
         "744639c9292551d2",
         "012333edf3c43761",
     ];
     respire: 300, 100, [
         "970f61504b85718b",
-        "e4a17b245a986d00",
-        "abb14c6e7156bbe5",
+        "5e02b608df76f239",
+        "b7bc059b1f34d198",
         "248eacdc3a1f1895",
         "e2fcd04367c275dd",
         "62723bf9cc86ac42",
     ];
     pirouette_encrypted: 300, 100, [
         "009551c1d2231ba8",
-        "3e0af6ce540e7ac8",
-        "083292b443dc9174",
+        "99ae2b265d1114b8",
+        "155b59b1a5f5f8cd",
         "51572abf904fcc9b",
         "acb1597c693d86a8",
         "c4176cc04e754f29",

@@ -21,6 +21,7 @@ pub enum Place {
     Register,
     Upload,
     Status,
+    Removal,
 }
 
 impl Place {
@@ -34,6 +35,7 @@ impl Place {
             (Method::Post, ["table", "clients"]) => Self::Register,
             (Method::Patch, ["table", "clients", _, "keys"]) => Self::Upload,
             (Method::Get, ["table", "clients", _]) => Self::Status,
+            (Method::Delete, ["table", "clients", _]) => Self::Removal,
             other => panic!("{other:?}"),
         }
     }
