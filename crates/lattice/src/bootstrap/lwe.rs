@@ -117,11 +117,21 @@ enum Words {
 pub struct BinaryKey(Zeroizing<Vec<i32>>);
 
 impl BinaryKey {
-    /// Draws a key of `dimension` bits.
+    /// Largest number of ones in a key: three standard deviations above the mean.
+    pub fn most_ones(dimension: usize) -> usize {
+        ((dimension as f64 + 3.0 * (dimension as f64).sqrt()) / 2.0) as usize
+    }
+
+    /// Draws a key of `dimension` bits. One key in several hundred has more than
+    /// [`BinaryKey::most_ones`] ones, and is drawn again: noise is computed for that many.
     pub fn generate(dimension: usize, rng: &mut dyn CryptoRng) -> Self {
-        let mut bits = Zeroizing::new(vec![0; dimension]);
-        sample::binary(rng, &mut bits);
-        Self(bits)
+        loop {
+            let mut bits = Zeroizing::new(vec![0; dimension]);
+            sample::binary(rng, &mut bits);
+            if bits.iter().sum::<i32>() as usize <= Self::most_ones(dimension) {
+                return Self(bits);
+            }
+        }
     }
 
     /// The bits, each 0 or 1.

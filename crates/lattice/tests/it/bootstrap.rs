@@ -224,7 +224,7 @@ fn trace_and_expansion_separate_coefficients() {
         let expected = ring.from_words(&(0..DEGREE).map(kept).collect::<Vec<_>>());
         let errors = case.errors(&traced, &expected);
         // The fresh error of a kept coefficient is multiplied as well.
-        let Traced { kept: bound, energy } = case.setting().trace(FINE, steps);
+        let Traced { kept: bound, energy, .. } = case.setting().trace(FINE, steps, 0);
         let bound = bound + 3.19f64.powi(2) * 4f64.powi(steps as i32);
         if steps > 0 {
             within(&[(errors.iter().map(|error| error * error).sum::<f64>()).sqrt()], energy);
@@ -246,7 +246,7 @@ fn trace_and_expansion_separate_coefficients() {
         }
         let fresh = 3.19f64.powi(2) * 4f64.powi(8);
         if constants.len() > 30 {
-            within(&constants, case.setting().trace(FINE, 8).kept + fresh);
+            within(&constants, case.setting().trace(FINE, 8, 8 - steps).kept + fresh);
         }
     }
 }
