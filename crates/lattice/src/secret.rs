@@ -65,3 +65,24 @@ impl Drop for SecretKey {
         self.values.zeroize();
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_ring::prg::SecretRng;
+
+    use super::*;
+    use crate::params::{DEFAULT_PRIMES, Literal};
+
+    #[test]
+    fn heavy_secrets_are_drawn_again() {
+        let literal = Literal { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 };
+        let params = RlweParams::insecure(literal).unwrap();
+        let mut rng = SecretRng::derived(&[1; 32], "test");
+        let mean = 6.4 * 6.4;
+        let drawn: Vec<bool> =
+            (0..100).map(|_| SecretKey::generate(&params, &mut rng).is_light(mean)).collect();
+        assert!(drawn.contains(&true) && drawn.contains(&false));
+        assert!((0..100).all(|_| SecretKey::generate_light(&params, mean, &mut rng).is_light(mean)));
+    }
+}

@@ -182,7 +182,8 @@ fn freed_memory_holds_no_secret_of_two_levels() {
 fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let params = PirouetteParams::<Tiny>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client = RetrievalClient::<Pirouette<Tiny>>::new(params.clone(), PublicSeed { seed: Seed([7; 32]) }).unwrap();
+    let client =
+        RetrievalClient::<Pirouette<Tiny>>::new(params.clone(), PublicSeed { seed: Seed([7; 32]) }).unwrap();
     let register = || client.register(&mut ChaCha20Rng::from_seed([9; 32])).unwrap().unwrap();
     let known = register().0.encode(&params);
     let key: Vec<i32> = known[..2048].iter().map(|&byte| i32::from(byte as i8)).collect();

@@ -262,7 +262,22 @@ impl SwitchKey {
 mod tests {
     use std::collections::BTreeSet;
 
+    use papir_ring::prg::SecretRng;
+
     use super::*;
+
+    #[test]
+    fn no_short_key_has_more_ones_than_noise_is_computed_for() {
+        // One in some hundred keys is drawn again.
+        let mut rng = SecretRng::derived(&[1; 32], "test");
+        for dimension in [0, 4, 16, 64, 640] {
+            let most = BinaryKey::most_ones(dimension);
+            let heaviest =
+                (0..2000).map(|_| BinaryKey::generate(dimension, &mut rng).bits().iter().sum::<i32>());
+            assert!(heaviest.max().is_some_and(|ones| ones as usize <= most), "{dimension} bits");
+        }
+        assert_eq!(BinaryKey::most_ones(640), 357);
+    }
 
     #[test]
     fn masks_of_a_switch_key_are_distinct() {

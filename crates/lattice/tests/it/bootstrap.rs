@@ -251,6 +251,34 @@ fn trace_and_expansion_separate_coefficients() {
     }
 }
 
+/// What a trace leaves in cancelled coefficients is correlated with public signs: sums with these
+/// signs are far above those of independent errors, but within the bound for all combinations.
+#[test]
+fn errors_of_a_trace_are_correlated_within_the_bound() {
+    let case = Case::new();
+    let (ring, keys, steps) = (case.ring(), case.galois_keys(), 8);
+    // Where an error of the first step at X arrives after the others.
+    let x: Vec<i32> = (0..DEGREE as i32).map(|k| i32::from(k == 1)).collect();
+    let mut image = ring.from_signed(&x);
+    for step in 1..steps {
+        let next = ring.automorphism(&image, (DEGREE >> step) + 1);
+        ring.add_assign(&mut image, &next);
+    }
+    let signs: Vec<f64> = ring.to_centred(&image).into_iter().map(|sign| sign.signum() as f64).collect();
+    let weight = signs.iter().map(|sign| sign * sign).sum::<f64>().sqrt();
+    let sum = |stream: u8| {
+        let mut traced = case.encrypt(&[0; DEGREE], stream);
+        keys.trace(ring, &mut traced, steps);
+        let errors = case.errors(&traced, &ring.zero());
+        errors.iter().zip(&signs).map(|(error, sign)| error * sign).sum::<f64>() / weight
+    };
+    let sums: Vec<f64> = (0..100).map(|i| sum(100 + i)).collect();
+    let Traced { energy, largest, .. } = case.setting().trace(FINE, steps, 0);
+    within(&sums, largest);
+    let independent = energy / DEGREE as f64;
+    assert!(variance(&sums) > 10.0 * independent, "{} and {independent}", variance(&sums));
+}
+
 #[test]
 fn gates_from_scheme_switching_select() {
     let case = Case::new();

@@ -148,7 +148,7 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let (shape, span, tau, gate, [seed_bytes, form]) =
-            read_all("pirouette's parameters", numbered(bytes, UNNUMBERED)?, |reader| {
+            read_all("pirouette's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
                 let (shape, span, tau) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
                 Ok((shape, span, tau, (reader.u32()? as usize, reader.u32()?), reader.array()?))
             })?;

@@ -335,11 +335,12 @@ impl Parameters for RespireParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, literal) = read_all("respire's parameters", numbered(bytes, UNNUMBERED)?, |reader| {
-            let (shape, span, log2_rows) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
-            let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
-            Ok((shape, Literal { span, log2_rows, gate, query_bits }))
-        })?;
+        let (shape, literal) =
+            read_all("respire's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
+                let (shape, span, log2_rows) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
+                let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
+                Ok((shape, Literal { span, log2_rows, gate, query_bits }))
+            })?;
         Self::new(shape, literal)
     }
 }

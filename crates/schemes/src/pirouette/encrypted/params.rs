@@ -7,7 +7,7 @@ use std::sync::Arc;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Error, OwnerKey, Result, Shape};
+use papir_core::{Description, Error, Formats, OwnerKey, Result, Shape};
 use papir_lattice::gadget::Gadget;
 use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
@@ -20,7 +20,9 @@ use super::ciphertexts::{BODY_BYTES, LOG2_MODULUS, SEED_BYTES};
 use crate::pirouette::chain::{
     Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, ParameterSet, RECORD_SIGMA, Standard, TERNARY,
 };
-use crate::pirouette::common::{Common, RetrievalParams, best, external, gate_gadget, key_switch, spans};
+use crate::pirouette::common::{
+    Common, RetrievalParams, best, external, gate_gadget, key_switch, numbered, spans,
+};
 use crate::pirouette::keys::{packed_bytes, server_bytes};
 use crate::pirouette::layout::Layout;
 use crate::pirouette::noise::{Constants, Noise, Retrieved, bits_failure_log2, gadgets_of};
@@ -39,6 +41,16 @@ const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4)
 const LABEL: &str = "pirouette/owner";
 /// BLAKE3's context string of [`KeyId`].
 const CONTEXT: &str = "papir 2026 owner key id v1";
+
+/// Parameters. Answers of format 1 may have other numbers of bits.
+const FORMATS: Formats = Formats {
+    what: "a database of pirouette-encrypted",
+    oldest: 1,
+    written: 2,
+    renew: "build it again from its source: `papir build …`",
+};
+/// Bytes of parameters in format 1, which had no number.
+const UNNUMBERED: usize = 46;
 
 /// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +276,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
+        writer.u32(FORMATS.written);
         write_shape(&mut writer, self.common.shape);
         let Literal { span, gate, seed_bytes, grain } = self.literal;
         writer.u32(span as u32).u32(gate.0 as u32).u32(gate.1);
@@ -276,7 +289,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let (shape, span, gate, [seed_bytes, grain], id) =
-            read_all("pirouette-encrypted's parameters", bytes, |reader| {
+            read_all("pirouette-encrypted's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
                 let (shape, span) = (read_shape(reader)?, reader.u32()? as usize);
                 let gate = (reader.u32()? as usize, reader.u32()?);
                 Ok((shape, span, gate, reader.array()?, reader.array()?))
