@@ -132,6 +132,17 @@ impl Retrieved {
         Self { selector: selector.energy / q2, products, ..picked }
     }
 
+    /// The same noise if selectors and gates are outputs of one expansion. Their errors are then
+    /// correlated, so the two sums of products are not independent: their parts count as parts of one
+    /// sum, each of the larger variance.
+    #[must_use]
+    pub(crate) fn of_one_expansion(self) -> Self {
+        let [first, gates] = self.products;
+        let variance = first.variance.max(gates.variance);
+        let joint = Products { terms: (first.total() + gates.total()) / variance, variance };
+        Self { products: [Products::default(), joint], ..self }
+    }
+
     /// Variance of an answer's phase, with the response ring's noise and rounding to these bits.
     fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
         let q2 = response.modulus * response.modulus;

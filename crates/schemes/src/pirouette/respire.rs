@@ -270,7 +270,8 @@ pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget, query_bits: u
     let (conversion, expanded) = (chain.conversion.params(), words(layout, gate).trailing_zeros());
     let made = Constants::new(&ring, conversion, fresh, expanded);
     let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
-    let retrieved = Retrieved::new(&ring, conversion, gate.params(), dimensions, (made, made));
+    let retrieved =
+        Retrieved::new(&ring, conversion, gate.params(), dimensions, (made, made)).of_one_expansion();
     // A query of ring encryptions is read without error.
     Noise { retrieved, index_failure_log2: f64::NEG_INFINITY }
 }
