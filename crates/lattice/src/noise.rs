@@ -140,12 +140,12 @@ pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {
 
 /// A sum of products of independent pairs, one of each pair an error that many coefficients share.
 ///
-/// Its tails are longer than those of a Gaussian of the same variance. It stands for every sum
-/// Σ xᵢ·eᵢ of independent sub-Gaussian xᵢ of variance u and Gaussian eᵢ, correlated or not: given the
-/// errors, the sum is sub-Gaussian of variance u·|e|², and E exp(λ²·u·|e|²/2) is the product of
+/// Its tails are longer than those of a Gaussian of the same variance. It stands for every sum of
+/// xᵢ·eᵢ with independent sub-Gaussian xᵢ of variance u and Gaussian eᵢ, correlated or not. Given
+/// the errors, the sum is sub-Gaussian of variance u·|e|², and E exp(λ²·u·|e|²/2) is the product of
 /// (1 − λ²·u·v)^(−1/2) over the eigenvalues v of the errors' covariance. For a given sum T of the
-/// eigenvalues and a bound V on each, that is at most (1 − λ²·u·V)^(−T/2V), since −ln(1 − x)/x grows
-/// with x: T/V products of variance u·V.
+/// eigenvalues and a bound V on each, that is at most (1 − λ²·u·V)^(−T/2V), since −ln(1 − x)/x
+/// grows with x: T/V products of variance u·V.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Products {
     /// Number of products in a sum; it need not be whole.
@@ -156,8 +156,8 @@ pub struct Products {
 
 impl Products {
     /// The products of independent factors of variance `factor` with errors whose variances sum to
-    /// `energy`, and of which no combination with squares of weights summing to 1 has a variance above
-    /// `largest`.
+    /// `energy`, and of which no combination with squares of weights summing to 1 has a variance
+    /// above `largest`.
     pub fn of_errors(factor: f64, energy: f64, largest: f64) -> Self {
         Self { terms: energy / largest, variance: factor * largest }
     }

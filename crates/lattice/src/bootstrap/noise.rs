@@ -1,15 +1,15 @@
 //! Noise variances of bootstrapping.
 //!
 //! Variances are in units of the ring's modulus or, for LWE encryptions, of a turn. They are
-//! expectations over the errors of keys and over digits, which are taken as independent and uniform;
-//! the weights of keys are bounds, because heavier keys are drawn again.
+//! expectations over the errors of keys and over digits, which are taken as independent and
+//! uniform; the weights of keys are bounds, because heavier keys are drawn again.
 //!
 //! **What a trace leaves is correlated.** Where step j of a trace cancels, its own error stays, and
-//! each later step adds its image to it: coefficients of one orbit are correlated, with public signs.
-//! Sums of such errors with weights that somebody chose are far larger than those of independent
-//! errors of the same energy, up to [`Traced::largest`] times the weights' squares. Energies are
-//! enough for weights that are independent of the errors, uniform and centred: digits, and whitened
-//! records. See [`crate::noise::Products`] for the tails of such sums.
+//! each later step adds its image to it: coefficients of one orbit are correlated, with public
+//! signs. Sums of such errors with weights that somebody chose are far larger than those of
+//! independent errors of the same energy, up to [`Traced::largest`] times the weights' squares.
+//! Energies are enough for weights that are independent of the errors, uniform and centred: digits,
+//! and whitened records. See [`crate::noise::Products`] for the tails of such sums.
 
 use super::lwe::{BinaryKey, SwitchParams};
 use crate::gadget::GadgetParams;
@@ -46,8 +46,8 @@ impl Setting {
         degree * 2.0 * degree * self.secret * self.secret * dropped(gadget)
     }
 
-    /// Variance of one digit of an element times the secret, which multiplies the errors of a gate's
-    /// row.
+    /// Variance of one digit of an element times the secret, which multiplies the errors of a
+    /// gate's row.
     pub fn digit_times_key(&self, gadget: GadgetParams) -> f64 {
         self.degree as f64 * self.secret * digit(gadget.log_base)
     }
@@ -64,16 +64,16 @@ impl Setting {
 
     /// Noise that the key switches of a trace add.
     ///
-    /// The `steps` steps are those of a trace, the last `expanded` of them of the expansion after it.
-    /// Step j doubles the earlier noise in the coefficients that stay, which thus carry
-    /// (4^steps − 1)/3 key switches. Where step j cancels, its own noise and that of the later steps
-    /// remains, and the later steps double the variance: 2^(steps − j) − 1 key switches in a
+    /// The `steps` steps are those of a trace, the last `expanded` of them of the expansion after
+    /// it. Step j doubles the earlier noise in the coefficients that stay, which thus carry
+    /// (4^steps − 1)/3 key switches. Where step j cancels, its own noise and that of the later
+    /// steps remains, and the later steps double the variance: 2^(steps − j) − 1 key switches in a
     /// fraction 1/2^(j+1) of the coefficients.
     ///
     /// A step of a trace, x → x + x(X^e), multiplies no norm by more than 2, and a step of an
     /// expansion, with its two outputs, multiplies each by 2. So the error of step j of a trace has
-    /// in no direction more than 4^(steps − 1 − j) times its variance at the end. That of a step of an
-    /// expansion is in both of its outputs, and has twice as much.
+    /// in no direction more than 4^(steps − 1 − j) times its variance at the end. That of a step of
+    /// an expansion is in both of its outputs, and has twice as much.
     pub fn trace(&self, gadget: GadgetParams, steps: usize, expanded: usize) -> Traced {
         let switch = self.key_switch(gadget);
         let power = |exponent: usize| 2f64.powi(exponent as i32);

@@ -19,8 +19,8 @@ use crate::shared::parameters::{
     self, one_record, refused, score, sealed, sealed_public, security, successes,
 };
 
-/// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1 records
-/// are not whitened, and no bound on their noise holds for all records.
+/// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1
+/// records are not whitened, and no bound on their noise holds for all records.
 pub(crate) const FORMATS: Formats = Formats {
     what: "a database of pirouette or respire",
     oldest: 2,
@@ -28,8 +28,8 @@ pub(crate) const FORMATS: Formats = Formats {
     renew: "build it again from its source: `papir build …`",
 };
 
-/// Reads the number before parameters and returns the rest. Those of format 1 have `unnumbered` bytes
-/// and no number.
+/// Reads the number before parameters and returns the rest. Those of format 1 have `unnumbered`
+/// bytes and no number.
 ///
 /// # Errors
 /// [`papir_core::Error::Format`] for a format that is not read, and [`papir_core::Error::Length`].

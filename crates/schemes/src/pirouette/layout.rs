@@ -115,7 +115,8 @@ impl Layout {
         Self { rows: 1, log2_rows: 0, log2_columns: 0, ..self.clone() }
     }
 
-    /// Reads the items of polynomial `index`, one after the other, with zeros beyond the last record.
+    /// Reads the items of polynomial `index`, one after the other, with zeros beyond the last
+    /// record.
     ///
     /// # Errors
     /// Errors of the source.

@@ -9,8 +9,8 @@
 //! | errors that a trace leaves in several coefficients | correlated: an energy, and a bound on the variance of any combination |
 //!
 //! The failure probability is over all of these ([`papir_lattice::noise::Products`]): over keys,
-//! queries, and the stream of the database, which is drawn after its records were chosen. Decision 25
-//! has the derivation.
+//! queries, and the stream of the database, which is drawn after its records were chosen. Decision
+//! 25 has the derivation.
 
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::bootstrap::noise::Gate;
@@ -78,8 +78,8 @@ pub struct Retrieved {
 pub(crate) struct Constants {
     /// Variances of all coefficients of one together.
     energy: f64,
-    /// Bound on the variance of a combination of errors, in one or several of them, whose squares of
-    /// weights sum to 1.
+    /// Bound on the variance of a combination of errors, in one or several of them, whose squares
+    /// of weights sum to 1.
     largest: f64,
 }
 
@@ -133,8 +133,8 @@ impl Retrieved {
     }
 
     /// The same noise if selectors and gates are outputs of one expansion. Their errors are then
-    /// correlated, so the two sums of products are not independent: their parts count as parts of one
-    /// sum, each of the larger variance.
+    /// correlated, so the two sums of products are not independent: their parts count as parts of
+    /// one sum, each of the larger variance.
     #[must_use]
     pub(crate) fn of_one_expansion(self) -> Self {
         let [first, gates] = self.products;

@@ -96,8 +96,9 @@ impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
 }
 
 impl<T: ParameterSet> Parameters for PirouetteParams<T> {
-    /// Spans from the record's length on, all numbers of boxes, and all gadgets of gates. Least time needs eight times the memory. Least communication has seeds of 16
-    /// bytes, which repeat after some 2⁶⁴ queries under one key, as those of 32 bytes do.
+    /// Spans from the record's length on, all numbers of boxes, and all gadgets of gates. Least
+    /// time needs eight times the memory. Least communication has seeds of 16 bytes, which repeat
+    /// after some 2⁶⁴ queries under one key, as those of 32 bytes do.
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let form = if goal == Goal::MinTime { Form::Fast } else { Form::Compact };
         let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };

@@ -55,8 +55,8 @@ fn of_respire() -> Chosen<Respire> {
 }
 
 impl<S: Selecting> Chosen<S> {
-    /// Compares the variance over queries for all rows with the computed one: of coefficient 0, and of
-    /// all coefficients.
+    /// Compares the variance over queries for all rows with the computed one: of coefficient 0, and
+    /// of all coefficients.
     fn measure(mut self, queries: usize) {
         let (rows, slots) = (self.case.layout().rows, self.case.layout().slots());
         let squares = |i: usize| -> Vec<f64> {

@@ -85,7 +85,8 @@ fn weighted(weights: &[f64], traced: usize) -> f64 {
         let half = if step < traced { parts.len() } else { parts.len() / 2 };
         let odd = parts.split_off(half);
         for (i, part) in parts.iter_mut().enumerate() {
-            // The outputs of an expansion's step are x + x(X^e) + ε and X^(−2^step)·(x − x(X^e) − ε).
+            // An expansion's step has the outputs x + x(X^e) + ε and
+            // X^(−2^step)·(x − x(X^e) − ε).
             let odd = odd.get(i).map_or(vec![0.0; DEGREE], |odd| transposed_division(odd, 1 << step));
             let switched = pairs(part, &odd, -1.0);
             variance += switched.iter().map(|weight| weight * weight).sum::<f64>();
