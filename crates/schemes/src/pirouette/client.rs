@@ -10,7 +10,7 @@ use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::chain::{LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
+use super::chain::{LOG2_P, LOG2_QUERY, RESPONSE_DEGREE, RESPONSE_WEIGHT};
 use super::common::RetrievalParams;
 use super::keys::{Keys, Secrets, State};
 use super::noise::DECODING_PART;
@@ -74,7 +74,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     }
 
     fn state_fits(&self, state: &State) -> bool {
-        state.is_light() && self.params.takes(&state.0.ring)
+        state.0.response.is_light(RESPONSE_WEIGHT) && self.params.takes(&state.0.ring)
     }
 
     fn query(

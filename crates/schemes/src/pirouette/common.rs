@@ -199,9 +199,10 @@ pub trait RetrievalParams: Parameters {
         Ok(SecretKey::generate_light(&self.chain().rlwe, TERNARY, rng))
     }
 
-    /// Returns `true` if a client with this ring key can query.
-    fn takes(&self, _ring_key: &SecretKey) -> bool {
-        true
+    /// Returns `true` if a client with this ring key can query: by default, if it is as light as the
+    /// noise assumes.
+    fn takes(&self, ring_key: &SecretKey) -> bool {
+        ring_key.is_light(TERNARY)
     }
 }
 

@@ -32,7 +32,7 @@ use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::chain::{
-    Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, RESPONSE_WEIGHT, TERNARY,
+    Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, RESPONSE_WEIGHT,
 };
 use super::common::RetrievalParams;
 use crate::shared::messages::{SEED_BYTES, pack, unpack, unpack_u32};
@@ -63,13 +63,6 @@ impl State {
         let ring = params.ring_key(kept.map(|kept| &kept.0.ring), rng)?;
         let response = SecretKey::generate_light(&params.chain().response, RESPONSE_WEIGHT, rng);
         Ok(Self(Arc::new(Secrets { ring, response })))
-    }
-}
-
-impl State {
-    /// Returns whether both keys are as light as the noise assumes.
-    pub(super) fn is_light(&self) -> bool {
-        self.0.ring.is_light(TERNARY) && self.0.response.is_light(RESPONSE_WEIGHT)
     }
 }
 

@@ -240,6 +240,26 @@ fn keys_and_states_of_other_lengths_are_refused() {
     assert!(<State as Wire<PirouetteParams<Standard>>>::decode(&params, &state).is_err());
 }
 
+/// Keys heavier than the noise assumes are never drawn, and clients that have one register again.
+#[test]
+fn clients_with_heavy_keys_register_again() {
+    let params =
+        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let client =
+        RetrievalClient::<Pirouette>::new(params.clone(), PublicSeed { seed: Seed([9; 32]) }).unwrap();
+    let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
+    assert!(client.state_fits(&state));
+    let bytes = state.encode(&params);
+    let fits = |place: std::ops::Range<usize>, coefficient: u8| {
+        let mut bytes = bytes.clone();
+        bytes[place].fill(coefficient);
+        let state = <State as Wire<PirouetteParams<Standard>>>::decode(&params, &bytes).unwrap();
+        client.state_fits(&state)
+    };
+    assert!(fits(0..2, 1) && !fits(0..DEGREE, 1));
+    assert!(fits(DEGREE..DEGREE + 2, 6) && !fits(DEGREE..DEGREE + 200, 20));
+}
+
 #[test]
 fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
     for (log2_records, bytes) in [(10, 256), (20, 256), (22, 256), (25, 256), (25, 8), (13, 1 << 18)] {
