@@ -13,8 +13,8 @@ use crate::gadget::GadgetParams;
 /// entries up to σ = 11. By the union bound, n samples add n times this to a failure probability.
 pub const SAMPLER_LOG2: f64 = -57.0;
 
-/// Variance of a digit, uniform in [−z/2, z/2): its mean square is (z² + 2)/12.
-pub(crate) fn digit(log_base: u32) -> f64 {
+/// Mean square of a digit, uniform in [−z/2, z/2): (z² + 2)/12.
+pub fn digit(log_base: u32) -> f64 {
     (4f64.powi(log_base as i32) + 2.0) / 12.0
 }
 
@@ -138,42 +138,55 @@ pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {
     (1.0 + coefficients.log2() - exponent * std::f64::consts::LOG2_E).min(0.0)
 }
 
-/// A sum of products of two independent errors, one of which is shared by many coefficients.
+/// A sum of products of independent pairs, one of each pair an error that many coefficients share.
 ///
-/// Its tails are longer than those of a Gaussian of the same variance.
+/// Its tails are longer than those of a Gaussian of the same variance. It stands for every sum of
+/// xᵢ·eᵢ with independent sub-Gaussian xᵢ of variance u and Gaussian eᵢ, correlated or not. Given
+/// the errors, the sum is sub-Gaussian of variance u·|e|², and E exp(λ²·u·|e|²/2) is the product of
+/// (1 − λ²·u·v)^(−1/2) over the eigenvalues v of the errors' covariance. For a given sum T of the
+/// eigenvalues and a bound V on each, that is at most (1 − λ²·u·V)^(−T/2V), since −ln(1 − x)/x
+/// grows with x: T/V products of variance u·V.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Products {
-    /// Number of products in a sum.
+    /// Number of products in a sum; it need not be whole.
     pub terms: f64,
     /// Variance of each product.
     pub variance: f64,
 }
 
 impl Products {
+    /// The products of independent factors of variance `factor` with errors whose variances sum to
+    /// `energy`, and of which no combination with squares of weights summing to 1 has a variance
+    /// above `largest`.
+    pub fn of_errors(factor: f64, energy: f64, largest: f64) -> Self {
+        Self { terms: energy / largest, variance: factor * largest }
+    }
+
     /// Variance of the sum.
     pub fn total(self) -> f64 {
         self.terms * self.variance
     }
 }
 
-/// [`failure_log2`] for a sub-Gaussian error plus a sum of products.
+/// [`failure_log2`] for a sub-Gaussian error plus independent sums of products.
 ///
 /// Chernoff's bound with E exp(λ·x·y) = (1 − λ²·σ²)^(−1/2) for two Gaussians whose product has the
 /// variance σ², at the best λ.
 pub fn failure_log2_with_products(
     threshold: f64,
     variance: f64,
-    products: Products,
+    products: &[Products],
     coefficients: f64,
 ) -> f64 {
-    if products.total() <= 0.0 || threshold <= 0.0 {
+    let widest = products.iter().map(|products| products.variance).fold(0.0, f64::max);
+    if widest <= 0.0 || threshold <= 0.0 {
         return failure_log2(threshold, variance, coefficients);
     }
-    let limit = 1.0 / products.variance.sqrt();
     let exponent = |part: f64| {
-        let lambda = part * limit;
+        let lambda = part / widest.sqrt();
         let gaussian = lambda * lambda * variance / 2.0;
-        gaussian - products.terms / 2.0 * (-part * part).ln_1p() - lambda * threshold
+        let of = |products: &Products| products.terms / 2.0 * (-lambda * lambda * products.variance).ln_1p();
+        gaussian - products.iter().map(of).sum::<f64>() - lambda * threshold
     };
     // The exponent is convex in λ: a ternary search finds its minimum.
     let (mut low, mut high) = (0.0, 1.0 - 1e-12);
@@ -203,15 +216,15 @@ mod tests {
         let mut last = 0.0;
         for terms in [2.0, 12.0, 48.0, 1000.0, 1e6] {
             let products = Products { terms, variance: 1.0 / terms };
-            let found = failure_log2_with_products(9.0, 0.0, products, 256.0);
+            let found = failure_log2_with_products(9.0, 0.0, &[products], 256.0);
             assert!(found > gaussian && found < last, "{terms}: {found} after {last}, Gaussian {gaussian}");
             last = found;
         }
         assert!(last < gaussian + 0.1, "{last}, Gaussian {gaussian}");
         // Without products, or with negligible ones, the bound is the Gaussian one.
-        assert_eq!(failure_log2_with_products(9.0, 1.0, Products::default(), 256.0), gaussian);
+        assert_eq!(failure_log2_with_products(9.0, 1.0, &[Products::default()], 256.0), gaussian);
         let few = Products { terms: 12.0, variance: 1e-6 };
-        assert!((failure_log2_with_products(9.0, 1.0, few, 256.0) - gaussian).abs() < 0.01);
+        assert!((failure_log2_with_products(9.0, 1.0, &[few], 256.0) - gaussian).abs() < 0.01);
     }
 
     #[test]
@@ -228,7 +241,7 @@ mod tests {
         let sums = (0..count).map(|_| (0..12).map(|_| gaussian() * gaussian()).sum::<f64>() / 12f64.sqrt());
         let beyond = sums.filter(|sum| sum.abs() > 4.0).count() as f64 / f64::from(count);
         let products = Products { terms: 12.0, variance: 1.0 / 12.0 };
-        let bound = failure_log2_with_products(4.0, 0.0, products, 1.0).exp2();
+        let bound = failure_log2_with_products(4.0, 0.0, &[products], 1.0).exp2();
         // A Gaussian exceeds 4 deviations with probability 6.3e-5.
         assert!(beyond > 1e-4 && beyond < bound, "{beyond} beyond 4 deviations, bounded by {bound}");
     }

@@ -25,6 +25,23 @@ impl SecretKey {
         Self::from_coefficients(params, coefficients)
     }
 
+    /// Draws secrets until one is at most as heavy as `most`, a bound on the mean square of a
+    /// coefficient. The time tells how many were drawn, and nothing else about the secret.
+    pub fn generate_light(params: &RlweParams, most: f64, rng: &mut dyn CryptoRng) -> Self {
+        loop {
+            let secret = Self::generate(params, rng);
+            if secret.is_light(most) {
+                return secret;
+            }
+        }
+    }
+
+    /// Returns whether the mean square of a coefficient is at most `most`.
+    pub fn is_light(&self, most: f64) -> bool {
+        let squares: i64 = self.coefficients.iter().map(|&c| i64::from(c) * i64::from(c)).sum();
+        squares as f64 <= most * self.coefficients.len() as f64
+    }
+
     /// Returns the secret with these d coefficients.
     pub fn from_coefficients(params: &RlweParams, coefficients: Zeroizing<Vec<i32>>) -> Self {
         let ring = params.ring();
@@ -46,5 +63,26 @@ impl SecretKey {
 impl Drop for SecretKey {
     fn drop(&mut self) {
         self.values.zeroize();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_ring::prg::SecretRng;
+
+    use super::*;
+    use crate::params::{DEFAULT_PRIMES, Literal};
+
+    #[test]
+    fn heavy_secrets_are_drawn_again() {
+        let literal = Literal { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 };
+        let params = RlweParams::insecure(literal).unwrap();
+        let mut rng = SecretRng::derived(&[1; 32], "test");
+        let mean = 6.4 * 6.4;
+        let drawn: Vec<bool> =
+            (0..100).map(|_| SecretKey::generate(&params, &mut rng).is_light(mean)).collect();
+        assert!(drawn.contains(&true) && drawn.contains(&false));
+        assert!((0..100).all(|_| SecretKey::generate_light(&params, mean, &mut rng).is_light(mean)));
     }
 }

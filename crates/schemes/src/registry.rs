@@ -122,7 +122,7 @@ const BUILT_IN: &[Listing] = &[
     Listing {
         scheme: &Erased::<Pirouette>::new(),
         paper: "Pirouette (Kang, Schild)",
-        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 97 MiB of \
+        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 76 MiB of \
             keys once, and a lookup in 256 MiB takes the server two to three seconds of a core",
         assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
             like the error; LWE with binary secrets; and circular security: rotation keys encrypt \

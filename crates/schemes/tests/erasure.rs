@@ -3,7 +3,7 @@
 //! A global allocator searches every freed block for byte patterns of secret values.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use papir_schemes::shared::messages::EmptyPublic;
+use papir_schemes::shared::messages::PublicSeed;
 use papir_schemes::shared::selection::Selects as _;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use chacha20::rand_core::SeedableRng;
 use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Session, Wire as _};
 use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
 use papir_kernels::galois;
+use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use papir_schemes::double::packed::{self, ByInspiring};
 use papir_schemes::inspire::{Client, Params, Server};
@@ -181,7 +182,8 @@ fn freed_memory_holds_no_secret_of_two_levels() {
 fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let params = PirouetteParams::<Tiny>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client = RetrievalClient::<Pirouette<Tiny>>::new(params.clone(), EmptyPublic).unwrap();
+    let client =
+        RetrievalClient::<Pirouette<Tiny>>::new(params.clone(), PublicSeed { seed: Seed([7; 32]) }).unwrap();
     let register = || client.register(&mut ChaCha20Rng::from_seed([9; 32])).unwrap().unwrap();
     let known = register().0.encode(&params);
     let key: Vec<i32> = known[..2048].iter().map(|&byte| i32::from(byte as i8)).collect();

@@ -117,11 +117,21 @@ enum Words {
 pub struct BinaryKey(Zeroizing<Vec<i32>>);
 
 impl BinaryKey {
-    /// Draws a key of `dimension` bits.
+    /// Largest number of ones in a key: three standard deviations above the mean.
+    pub fn most_ones(dimension: usize) -> usize {
+        ((dimension as f64 + 3.0 * (dimension as f64).sqrt()) / 2.0) as usize
+    }
+
+    /// Draws a key of `dimension` bits. One key in several hundred has more than
+    /// [`BinaryKey::most_ones`] ones, and is drawn again: noise is computed for that many.
     pub fn generate(dimension: usize, rng: &mut dyn CryptoRng) -> Self {
-        let mut bits = Zeroizing::new(vec![0; dimension]);
-        sample::binary(rng, &mut bits);
-        Self(bits)
+        loop {
+            let mut bits = Zeroizing::new(vec![0; dimension]);
+            sample::binary(rng, &mut bits);
+            if bits.iter().sum::<i32>() as usize <= Self::most_ones(dimension) {
+                return Self(bits);
+            }
+        }
     }
 
     /// The bits, each 0 or 1.
@@ -252,7 +262,22 @@ impl SwitchKey {
 mod tests {
     use std::collections::BTreeSet;
 
+    use papir_ring::prg::SecretRng;
+
     use super::*;
+
+    #[test]
+    fn no_short_key_has_more_ones_than_noise_is_computed_for() {
+        // One in some hundred keys is drawn again.
+        let mut rng = SecretRng::derived(&[1; 32], "test");
+        for dimension in [0, 4, 16, 64, 640] {
+            let most = BinaryKey::most_ones(dimension);
+            let heaviest =
+                (0..2000).map(|_| BinaryKey::generate(dimension, &mut rng).bits().iter().sum::<i32>());
+            assert!(heaviest.max().is_some_and(|ones| ones as usize <= most), "{dimension} bits");
+        }
+        assert_eq!(BinaryKey::most_ones(640), 357);
+    }
 
     #[test]
     fn masks_of_a_switch_key_are_distinct() {

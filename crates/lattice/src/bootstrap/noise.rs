@@ -1,10 +1,17 @@
 //! Noise variances of bootstrapping.
 //!
-//! Variances are in units of the ring's modulus or, for LWE encryptions, of a turn. Errors are
-//! independent, so variances add. The errors of gates from circuit bootstrapping are products with
-//! an error that all coefficients share: see [`crate::noise::Products`] for their tails.
+//! Variances are in units of the ring's modulus or, for LWE encryptions, of a turn. They are
+//! expectations over the errors of keys and over digits, which are taken as independent and
+//! uniform; the weights of keys are bounds, because heavier keys are drawn again.
+//!
+//! **What a trace leaves is correlated.** Where step j of a trace cancels, its own error stays, and
+//! each later step adds its image to it: coefficients of one orbit are correlated, with public
+//! signs. Sums of such errors with weights that somebody chose are far larger than those of
+//! independent errors of the same energy, up to [`Traced::largest`] times the weights' squares.
+//! Energies are enough for weights that are independent of the errors, uniform and centred: digits,
+//! and whitened records. See [`crate::noise::Products`] for the tails of such sums.
 
-use super::lwe::SwitchParams;
+use super::lwe::{BinaryKey, SwitchParams};
 use crate::gadget::GadgetParams;
 use crate::noise::{Setting, digit, dropped, rounding};
 
@@ -17,14 +24,17 @@ pub struct Gate {
     pub plain: f64,
 }
 
-/// Noise that a trace adds. It is concentrated in the kept coefficients: where the trace cancels
-/// messages it cancels noise as well, except that of later key switches.
+/// Noise that a trace adds, or a trace and an expansion. Where it cancels messages it cancels
+/// earlier noise as well, and leaves that of its own key switches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traced {
     /// Variance of a kept coefficient.
     pub kept: f64,
-    /// Variances summed over all coefficients.
+    /// Variances summed over all coefficients of one output.
     pub energy: f64,
+    /// Bound on the variance of a combination of the errors, in one or several outputs of an
+    /// expansion, whose squares of weights sum to 1.
+    pub largest: f64,
 }
 
 impl Setting {
@@ -36,8 +46,8 @@ impl Setting {
         degree * 2.0 * degree * self.secret * self.secret * dropped(gadget)
     }
 
-    /// Variance of one digit of an element times the secret, which multiplies the one error that a
-    /// trace leaves in a gate's row.
+    /// Variance of one digit of an element times the secret, which multiplies the errors of a
+    /// gate's row.
     pub fn digit_times_key(&self, gadget: GadgetParams) -> f64 {
         self.degree as f64 * self.secret * digit(gadget.log_base)
     }
@@ -54,21 +64,28 @@ impl Setting {
 
     /// Noise that the key switches of a trace add.
     ///
-    /// The `steps` steps are those of a trace, or of a trace and the expansion after it. Step
-    /// j doubles the earlier noise in the coefficients that stay, which thus carry (4^steps − 1)/3
-    /// key switches. Where step j cancels, its own noise and that of the later steps remains, and
-    /// the later steps double the variance: 2^(steps − j) − 1 key switches in a fraction 1/2^(j+1)
-    /// of the coefficients.
-    pub fn trace(&self, gadget: GadgetParams, steps: usize) -> Traced {
+    /// The `steps` steps are those of a trace, the last `expanded` of them of the expansion after
+    /// it. Step j doubles the earlier noise in the coefficients that stay, which thus carry
+    /// (4^steps − 1)/3 key switches. Where step j cancels, its own noise and that of the later
+    /// steps remains, and the later steps double the variance: 2^(steps − j) − 1 key switches in a
+    /// fraction 1/2^(j+1) of the coefficients.
+    ///
+    /// A step of a trace, x → x + x(X^e), multiplies no norm by more than 2, and a step of an
+    /// expansion, with its two outputs, multiplies each by 2. So the error of step j of a trace has
+    /// in no direction more than 4^(steps − 1 − j) times its variance at the end. That of a step of
+    /// an expansion is in both of its outputs, and has twice as much.
+    pub fn trace(&self, gadget: GadgetParams, steps: usize, expanded: usize) -> Traced {
         let switch = self.key_switch(gadget);
         let power = |exponent: usize| 2f64.powi(exponent as i32);
         let kept = (4f64.powi(steps as i32) - 1.0) / 3.0 * switch;
         let cancelled = |j: usize| self.degree as f64 / power(j + 1) * (power(steps - j) - 1.0) * switch;
         let stay = self.degree as f64 / power(steps);
-        Traced { kept, energy: stay * kept + (0..steps).map(cancelled).sum::<f64>() }
+        let largest = kept + (4f64.powi(expanded as i32) - 1.0) / 3.0 * switch;
+        Traced { kept, energy: stay * kept + (0..steps).map(cancelled).sum::<f64>(), largest }
     }
 
-    /// Noise of RGSW rows made by RLWE′(s²) from RLWE encryptions whose errors have this energy.
+    /// Noise of RGSW rows made by RLWE′(s²) from RLWE encryptions whose errors have this energy: an
+    /// average over the signs of the secret, which multiplies the errors.
     pub fn scheme_switch(&self, gadget: GadgetParams, energy: f64) -> Gate {
         let square = self.digits(gadget, self.key_energy()) + self.dropped_square(gadget);
         let degree = self.degree as f64;
@@ -80,8 +97,7 @@ impl Setting {
         let modulus = 2f64.powi(params.log2_q as i32);
         let digits = (self.degree * params.levels()) as f64 * digit(params.log_base);
         let first = (self.degree as f64 * self.secret + 1.0) * rounding(1.0);
-        // The mean square of a bit is 1/2.
-        let second = (params.dimension as f64 / 2.0 + 1.0) * rounding(1.0 / steps);
+        let second = (BinaryKey::most_ones(params.dimension) as f64 + 1.0) * rounding(1.0 / steps);
         (digits * params.sigma * params.sigma + first) / (modulus * modulus) + second
     }
 }

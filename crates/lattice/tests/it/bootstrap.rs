@@ -224,7 +224,7 @@ fn trace_and_expansion_separate_coefficients() {
         let expected = ring.from_words(&(0..DEGREE).map(kept).collect::<Vec<_>>());
         let errors = case.errors(&traced, &expected);
         // The fresh error of a kept coefficient is multiplied as well.
-        let Traced { kept: bound, energy } = case.setting().trace(FINE, steps);
+        let Traced { kept: bound, energy, .. } = case.setting().trace(FINE, steps, 0);
         let bound = bound + 3.19f64.powi(2) * 4f64.powi(steps as i32);
         if steps > 0 {
             within(&[(errors.iter().map(|error| error * error).sum::<f64>()).sqrt()], energy);
@@ -246,9 +246,37 @@ fn trace_and_expansion_separate_coefficients() {
         }
         let fresh = 3.19f64.powi(2) * 4f64.powi(8);
         if constants.len() > 30 {
-            within(&constants, case.setting().trace(FINE, 8).kept + fresh);
+            within(&constants, case.setting().trace(FINE, 8, 8 - steps).kept + fresh);
         }
     }
+}
+
+/// What a trace leaves in cancelled coefficients is correlated with public signs: sums with these
+/// signs are far above those of independent errors, but within the bound for all combinations.
+#[test]
+fn errors_of_a_trace_are_correlated_within_the_bound() {
+    let case = Case::new();
+    let (ring, keys, steps) = (case.ring(), case.galois_keys(), 8);
+    // Where an error of the first step at X arrives after the others.
+    let x: Vec<i32> = (0..DEGREE as i32).map(|k| i32::from(k == 1)).collect();
+    let mut image = ring.from_signed(&x);
+    for step in 1..steps {
+        let next = ring.automorphism(&image, (DEGREE >> step) + 1);
+        ring.add_assign(&mut image, &next);
+    }
+    let signs: Vec<f64> = ring.to_centred(&image).into_iter().map(|sign| sign.signum() as f64).collect();
+    let weight = signs.iter().map(|sign| sign * sign).sum::<f64>().sqrt();
+    let sum = |stream: u8| {
+        let mut traced = case.encrypt(&[0; DEGREE], stream);
+        keys.trace(ring, &mut traced, steps);
+        let errors = case.errors(&traced, &ring.zero());
+        errors.iter().zip(&signs).map(|(error, sign)| error * sign).sum::<f64>() / weight
+    };
+    let sums: Vec<f64> = (0..100).map(|i| sum(100 + i)).collect();
+    let Traced { energy, largest, .. } = case.setting().trace(FINE, steps, 0);
+    let (measured, independent) = (variance(&sums), energy / DEGREE as f64);
+    assert!(measured < largest, "{measured}, at most {largest}");
+    assert!(measured > 5.0 * independent, "{measured}, of independent errors {independent}");
 }
 
 #[test]

@@ -8,20 +8,21 @@ use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::chain::{LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
+use super::chain::{LOG2_P, LOG2_QUERY, RESPONSE_DEGREE, RESPONSE_WEIGHT};
 use super::common::RetrievalParams;
 use super::keys::{Keys, Secrets, State};
 use super::noise::DECODING_PART;
+use super::whitening::Whitening;
 use super::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::messages::EmptyPublic;
+use crate::shared::units::Location;
 
 /// A scheme whose clients register keys and decrypt answers in the response ring.
 pub trait Path:
     Scheme<
         Params: RetrievalParams,
-        Public = EmptyPublic,
+        Public: Whitening,
         Answer = RetrievalAnswer,
         Secret = RetrievalSecret,
         ClientKeys = Keys,
@@ -33,21 +34,17 @@ pub trait Path:
     fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query;
 }
 
-/// Secret of one query: the keys, and the record's place in its item.
+/// Secret of one query: the keys, and the record's item and place in it.
 pub struct RetrievalSecret {
     secrets: Arc<Secrets>,
-    slot: u64,
-}
-
-impl Drop for RetrievalSecret {
-    fn drop(&mut self) {
-        self.slot.zeroize();
-    }
+    /// Boxed, so that moving the secret leaves no copy behind.
+    location: Box<Location>,
 }
 
 /// A client.
 pub struct RetrievalClient<S: Path> {
     params: S::Params,
+    public: S::Public,
 }
 
 impl<S: Path> RetrievalClient<S> {
@@ -60,8 +57,8 @@ impl<S: Path> RetrievalClient<S> {
 }
 
 impl<S: Path> Client<S> for RetrievalClient<S> {
-    fn new(params: S::Params, _public: EmptyPublic) -> Result<Self> {
-        Ok(Self { params })
+    fn new(params: S::Params, public: S::Public) -> Result<Self> {
+        Ok(Self { params, public })
     }
 
     fn params(&self) -> &S::Params {
@@ -77,7 +74,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     }
 
     fn state_fits(&self, state: &State) -> bool {
-        self.params.takes(&state.0.ring)
+        state.0.response.is_light(RESPONSE_WEIGHT) && self.params.takes(&state.0.ring)
     }
 
     fn query(
@@ -88,16 +85,17 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     ) -> Result<(RetrievalSecret, S::Query)> {
         check_indices(S::NAME, &self.params.shape(), indices, 1)?;
         let state = state.ok_or(Error::Session { scheme: S::NAME, what: "client state" })?;
-        let (item, slot) = self.params.layout().unit_layout.locate(indices[0]);
-        let query = S::ask(&self.params, state, item, rng);
-        Ok((RetrievalSecret { secrets: Arc::clone(&state.0), slot }, query))
+        let location = Box::new(self.params.layout().unit_layout.location(indices[0], 1));
+        let query = S::ask(&self.params, state, location.unit, rng);
+        Ok((RetrievalSecret { secrets: Arc::clone(&state.0), location }, query))
     }
 
     /// Takes the same time whether the answer decodes or not.
     fn extract(&self, secret: RetrievalSecret, answer: RetrievalAnswer) -> Result<Vec<Record>> {
-        let (item, distance) = decrypt(&self.params, &secret, &answer);
+        let (mut item, distance) = decrypt(&self.params, &secret, &answer);
+        self.public.remove(secret.location.unit, &mut item);
         let half = 1u64 << (self.params.common().answer_bits.a - LOG2_P - 1);
-        let record = self.params.layout().unit_layout.select(&item, secret.slot);
+        let record = self.params.layout().unit_layout.select(&item, secret.location.slot);
         if distance as f64 > DECODING_PART * half as f64 {
             return Err(Error::NotDecodable);
         }
@@ -106,7 +104,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
 }
 
 /// Returns the item's bytes, and the largest distance of a phase from a message.
-fn decrypt<P: RetrievalParams>(
+pub(super) fn decrypt<P: RetrievalParams>(
     params: &P,
     secret: &RetrievalSecret,
     answer: &RetrievalAnswer,

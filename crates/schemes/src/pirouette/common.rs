@@ -2,21 +2,46 @@
 
 use std::sync::Arc;
 
+use papir_core::codec::Reader;
 use papir_core::cost::{Counts, Operation, Rates, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
+use papir_core::{Description, Formats, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use rand_core::CryptoRng;
 
-use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE};
+use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE, TERNARY};
 use super::layout::{LEAST_SPAN, Layout};
 use super::noise::Noise;
 use crate::shared::parameters::{
     self, one_record, refused, score, sealed, sealed_public, security, successes,
 };
+
+/// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1
+/// records are not whitened, and no bound on their noise holds for all records.
+pub(crate) const FORMATS: Formats = Formats {
+    what: "a database of pirouette or respire",
+    oldest: 2,
+    written: 2,
+    renew: "build it again from its source: `papir build …`",
+};
+
+/// Reads the number before parameters and returns the rest. Those of format 1 have `unnumbered`
+/// bytes and no number.
+///
+/// # Errors
+/// [`papir_core::Error::Format`] for a format that is not read, and [`papir_core::Error::Length`].
+pub(crate) fn numbered<'a>(formats: &Formats, bytes: &'a [u8], unnumbered: usize) -> Result<&'a [u8]> {
+    if bytes.len() == unnumbered {
+        formats.check(1)?;
+        return Ok(bytes);
+    }
+    let mut reader = Reader::new(formats.what, bytes);
+    formats.check(reader.u32()?)?;
+    reader.raw(bytes.len() - size_of::<u32>())
+}
 
 /// Storage of polynomials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +127,7 @@ impl Common {
     /// Work of retrieving polynomials' items, given that of a query and of its selection.
     pub(crate) fn work(&self, query: Counts, selection: Counts) -> Work {
         let (layout, planes, columns) = (&self.layout, self.layout.planes, self.layout.columns());
-        // Cost of a polynomial in the first dimension, in external products of two digits, as
-        // measured (decision 20).
-        let transform = if self.form == Form::Fast { 0.05 } else { 0.15 };
+        let transform = if self.form == Form::Fast { TRANSFORMED } else { COMPACT };
         let first = (planes * layout.rows * columns) as f64 * transform;
         let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
         let products = first + gates * external(&self.gate);
@@ -122,6 +145,8 @@ impl Common {
 pub trait RetrievalParams: Parameters {
     /// A client's short keys: none; one to extract an index's bits; two to make selectors as well.
     const SHORTS: usize;
+    /// Bytes of the public part besides the parameters.
+    const PUBLIC_BYTES: usize;
 
     /// The parameters that all these schemes have.
     fn common(&self) -> &Common;
@@ -155,7 +180,7 @@ pub trait RetrievalParams: Parameters {
     /// kept besides.
     fn sizes(&self, keys: usize, [database, material]: [u64; 2]) -> Sizes {
         Sizes {
-            public: sealed_public(self.encode().len(), 0),
+            public: sealed_public(self.encode().len(), Self::PUBLIC_BYTES),
             keys: sealed(keys),
             query: sealed(self.query_bytes()),
             answer: sealed(self.common().answer_parts().iter().sum()),
@@ -171,12 +196,13 @@ pub trait RetrievalParams: Parameters {
     /// # Errors
     /// [`papir_core::Error::OwnerKey`] if it must be a database owner's and is missing.
     fn ring_key(&self, _kept: Option<&SecretKey>, rng: &mut dyn CryptoRng) -> Result<SecretKey> {
-        Ok(SecretKey::generate(&self.chain().rlwe, rng))
+        Ok(SecretKey::generate_light(&self.chain().rlwe, TERNARY, rng))
     }
 
-    /// Returns `true` if a client with this ring key can query.
-    fn takes(&self, _ring_key: &SecretKey) -> bool {
-        true
+    /// Returns `true` if a client with this ring key can query: by default, if it is as light as the
+    /// noise assumes.
+    fn takes(&self, ring_key: &SecretKey) -> bool {
+        ring_key.is_light(TERNARY)
     }
 }
 
@@ -205,22 +231,19 @@ pub(crate) fn key_switch(gadget: &Gadget) -> f64 {
     (gadget.levels() + 2) as f64 / 6.0
 }
 
-/// Digits of the gates' gadgets and log₂ of their bases, fewest digits first.
+/// Cost of a polynomial of bytes in the first dimension, in external products of two digits, as
+/// measured (decision 20).
+pub(crate) const COMPACT: f64 = 0.15;
+/// The same for a transformed polynomial.
+const TRANSFORMED: f64 = 0.05;
+
+/// Digits of the gates' gadgets and log₂ of their bases.
 pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 
 /// Bytes of items that records fit in, from the least on.
 pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
     let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
     (0..).map(move |shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE)
-}
-
-/// Returns the parameters with the first of the gates whose noise closes.
-///
-/// # Errors
-/// That of the last gate.
-pub(crate) fn closing<P>(gates: &[(usize, u32)], new: impl Fn((usize, u32)) -> Result<P>) -> Result<P> {
-    let (last, all) = gates.split_last().map_or(((0, 0), gates), |(last, all)| (*last, all));
-    all.iter().find_map(|&gate| new(gate).ok()).map_or_else(|| new(last), Ok)
 }
 
 /// Returns the parameters of least cost.

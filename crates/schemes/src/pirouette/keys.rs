@@ -31,7 +31,9 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS};
+use super::chain::{
+    Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, RESPONSE_WEIGHT,
+};
 use super::common::RetrievalParams;
 use crate::shared::messages::{SEED_BYTES, pack, unpack, unpack_u32};
 
@@ -59,7 +61,7 @@ impl State {
         rng: &mut dyn CryptoRng,
     ) -> Result<Self> {
         let ring = params.ring_key(kept.map(|kept| &kept.0.ring), rng)?;
-        let response = SecretKey::generate(&params.chain().response, rng);
+        let response = SecretKey::generate_light(&params.chain().response, RESPONSE_WEIGHT, rng);
         Ok(Self(Arc::new(Secrets { ring, response })))
     }
 }

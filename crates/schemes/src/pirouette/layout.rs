@@ -5,7 +5,7 @@
 //! d/span, a byte each. From the lowest bit up, an item's number consists of its slot (ν₃ bits in
 //! the paper), its column (ν₂) and its row (ν₁).
 
-use papir_core::{Change, Records, Result, Shape};
+use papir_core::{Records, Result, Shape};
 
 use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE};
 use crate::shared::parameters::refused;
@@ -104,26 +104,38 @@ impl Layout {
         self.unit_layout.per_unit << MOST_INDEX_BITS
     }
 
+    /// The places of one plane.
+    #[cfg(test)]
+    pub(crate) fn of_one_plane(&self) -> Self {
+        Self { planes: 1, ..self.clone() }
+    }
+
     /// The same slots in a single polynomial of each plane.
     pub(crate) fn of_one_poly(&self) -> Self {
         Self { rows: 1, log2_rows: 0, log2_columns: 0, ..self.clone() }
     }
 
-    /// Encodes the items of polynomial `index`: d bytes for each plane.
+    /// Reads the items of polynomial `index`, one after the other, with zeros beyond the last
+    /// record.
     ///
     /// # Errors
     /// Errors of the source.
-    pub(crate) fn encode(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
+    pub(crate) fn items(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
+        let mut items = vec![0; self.slots() * self.unit_layout.unit_bytes];
+        self.unit_layout.read(records, (index * self.slots()) as u64, &mut items)?;
+        Ok(items)
+    }
+
+    /// The coefficients of a polynomial with these items: d bytes for each plane.
+    pub(crate) fn spread(&self, items: &[u8]) -> Vec<u8> {
         let (slots, span) = (self.slots(), self.span);
-        let mut items = vec![0; slots * self.unit_layout.unit_bytes];
-        self.unit_layout.read(records, (index * slots) as u64, &mut items)?;
         let mut polys = vec![0; self.planes * DEGREE];
         for (slot, item) in items.chunks_exact(self.unit_layout.unit_bytes).enumerate() {
             for (part, poly) in item.chunks_exact(span).zip(polys.chunks_exact_mut(DEGREE)) {
                 part.iter().zip(poly[slot..].iter_mut().step_by(slots)).for_each(|(&byte, out)| *out = byte);
             }
         }
-        Ok(polys)
+        polys
     }
 
     /// Reads an item's bytes in all planes from the database.
@@ -145,17 +157,5 @@ impl Layout {
             let poly = &mut database[p * plane + poly * DEGREE..][..DEGREE];
             poly[slot..].iter_mut().step_by(self.slots()).zip(part).for_each(|(out, &byte)| *out = byte);
         }
-    }
-
-    /// Writes a changed record.
-    ///
-    /// # Errors
-    /// No error for a change that fits the shape.
-    pub(crate) fn set(&self, database: &mut [u8], change: &Change) -> Result<()> {
-        let (item, _) = self.unit_layout.locate(change.index);
-        let mut bytes = self.item(database, item);
-        self.unit_layout.set(&mut bytes, change)?;
-        self.set_item(database, item, &bytes);
-        Ok(())
     }
 }

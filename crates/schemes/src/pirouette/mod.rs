@@ -20,6 +20,7 @@
 //! one-hot vector comes from rotations of a box by the top bits instead of a tree of RGSW products,
 //! so its noise is that of fresh bootstrapping and a coefficient of the database holds a byte. The
 //! query is under the ring's own key, so it is lifted to the ring's modulus without a key switch.
+//! Records are whitened by a public stream ([`whitening`]).
 
 pub mod chain;
 pub mod client;
@@ -36,6 +37,7 @@ pub mod retrieval;
 pub mod server;
 #[cfg(test)]
 mod tests;
+pub mod whitening;
 pub mod wire;
 
 use papir_core::scheme::{Never, Scheme};
@@ -50,7 +52,7 @@ use polynomials::Sections;
 use retrieval::Selection;
 use server::Selecting;
 
-use crate::shared::messages::EmptyPublic;
+use crate::shared::messages::PublicSeed;
 
 impl<T: ParameterSet> Scheme for Pirouette<T> {
     const NAME: &'static str = T::NAME;
@@ -58,7 +60,7 @@ impl<T: ParameterSet> Scheme for Pirouette<T> {
     const PRIVACY: Privacy = T::PRIVACY;
 
     type Params = params::PirouetteParams<T>;
-    type Public = EmptyPublic;
+    type Public = PublicSeed;
     type Query = wire::PirouetteQuery;
     type Answer = wire::RetrievalAnswer;
     type Secret = client::RetrievalSecret;
@@ -76,7 +78,8 @@ impl<T: ParameterSet> Path for Pirouette<T> {
 }
 
 impl<T: ParameterSet> Selecting for Pirouette<T> {
-    const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
+    const SECTIONS: Sections =
+        Sections { seed: "pirouette/seed", bytes: "pirouette/database", values: "pirouette/transforms" };
 
     fn select(
         params: &Self::Params,

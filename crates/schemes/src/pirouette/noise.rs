@@ -1,23 +1,34 @@
 //! Noise from query to answer, and the failure probability.
+//!
+//! | quantity | taken as |
+//! |---|---|
+//! | weights of the ring's, the response and the short keys | bounds: heavier keys are drawn again |
+//! | bytes of the database | uniform and independent of the errors: they are whitened ([`super::whitening`]) |
+//! | digits and rounding errors of masks and bodies | uniform and independent |
+//! | errors of keys and queries | Gaussian; their variances are expectations |
+//! | errors that a trace leaves in several coefficients | correlated: an energy, and a bound on the variance of any combination |
+//!
+//! The failure probability is over all of these ([`papir_lattice::noise::Products`]): over keys,
+//! queries, and the stream of the database, which is drawn after its records were chosen. Decision
+//! 25 has the derivation.
 
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::bootstrap::noise::Gate;
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Products, Setting, failure_log2, failure_log2_with_products, rounding};
+use papir_lattice::noise::{Products, Setting, digit, failure_log2, failure_log2_with_products, rounding};
 use papir_lattice::response::ResponseBits;
 
 use super::chain::{
     Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_QUERY, ORDER, OUTPUTS, QUERY_SIGMA, RESPONSE_DEGREE,
-    TERNARY,
+    RESPONSE_WEIGHT, TERNARY,
 };
 use super::layout::Layout;
 use crate::shared::parameters::MAX_FAILURE_LOG2;
 
 /// Largest accepted error of an answer, relative to half the distance between messages.
 pub(crate) const DECODING_PART: f64 = 0.875;
-/// Bound on the squared norm of the response key, relative to its mean: three standard deviations
-/// of a sum of 1024 squares.
-const KEY_MARGIN: f64 = 1.14;
+/// Most bits of an answer's mask and body.
+const MOST_BITS: u32 = 26;
 
 /// Gadgets of the ring's keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,31 +63,32 @@ pub struct Retrieved {
     pub rows: Gate,
     /// A selector's energy; zero if gates choose among encryptions.
     pub selector: f64,
-    /// Variance after the first dimension for any database, or of the encryptions that gates choose
-    /// among.
+    /// Variance after the first dimension, or of the encryptions that gates choose among.
     pub first: f64,
     /// Variance added by folding and rotation.
     pub gates: f64,
-    /// The part of it from products of a digit's sum with the key and the single error that a trace
-    /// leaves in a gate's row. That error is the same in all coefficients, so the tails are not
-    /// Gaussian.
-    pub products: Products,
+    /// The parts that are products with errors that all coefficients share, whose tails are longer
+    /// than a Gaussian's: selectors with bytes of the database, and gates' rows with sums of digits
+    /// and the key.
+    pub products: [Products; 2],
 }
 
-/// Errors of the encryptions that gates are made of.
+/// Errors of encryptions of constants: selectors, or those that gates are made of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
-    /// Variance of the coefficient that holds the message.
-    pub(crate) kept: f64,
-    /// Variances of all coefficients together.
-    pub(crate) energy: f64,
+pub(crate) struct Constants {
+    /// Variances of all coefficients of one together.
+    energy: f64,
+    /// Bound on the variance of a combination of errors, in one or several of them, whose squares
+    /// of weights sum to 1.
+    largest: f64,
 }
 
-impl Origin {
-    /// Errors after a rotation and a trace.
-    pub(crate) fn of_rotation(ring: &Setting, gadgets: &Gadgets, rotation: f64) -> Self {
-        let trace = ring.trace(gadgets.conversion, LOG2_DEGREE as usize);
-        Self { kept: rotation + trace.kept, energy: rotation + trace.energy }
+impl Constants {
+    /// Errors of `single`, a variance of the coefficient that holds the message, and of a trace of
+    /// which the last `expanded` steps are an expansion.
+    pub(crate) fn new(ring: &Setting, conversion: GadgetParams, single: f64, expanded: u32) -> Self {
+        let trace = ring.trace(conversion, LOG2_DEGREE as usize, expanded as usize);
+        Self { energy: single + trace.energy, largest: single + trace.largest }
     }
 }
 
@@ -88,36 +100,47 @@ impl Retrieved {
         conversion: GadgetParams,
         gate: GadgetParams,
         count: u32,
-        (first, origin): (f64, Origin),
+        (first, origin): (f64, Constants),
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
         let rows = ring.scheme_switch(conversion, origin.energy);
-        let products = Products {
-            terms: f64::from(count) * gate.levels as f64,
-            variance: ring.digit_times_key(gate) * origin.kept / q2,
-        };
+        let energy = f64::from(count) * gate.levels as f64 * origin.energy;
+        let products = Products::of_errors(ring.digit_times_key(gate) / q2, energy, origin.largest);
         Self {
             rows: Gate { keyed: rows.keyed / q2, plain: rows.plain / q2 },
             selector: 0.0,
             first,
             gates: f64::from(count) * ring.gate(gate, rows) / q2,
-            products,
+            products: [Products::default(), products],
         }
     }
 
-    /// Noise from a selector's energy and the errors of the encryptions of m·gⱼ that make gates.
+    /// Noise from the errors of selectors and of the encryptions of m·gⱼ that make gates.
     pub(crate) fn new(
         ring: &Setting,
         conversion: GadgetParams,
         gate: GadgetParams,
         [rows, columns, slots]: [u32; 3],
-        (selector, origin): (f64, Origin),
+        (selector, origin): (Constants, Constants),
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
-        // Bytes are −128 at worst.
-        let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
-        let picked = Self::picked(ring, conversion, gate, columns + slots, (selector * bytes / q2, origin));
-        Self { selector: selector / q2, ..picked }
+        // Whitened bytes are uniform from −128 to 127.
+        let energy = 2f64.powi(rows as i32) * selector.energy;
+        let first = Products::of_errors(digit(LOG2_P) / q2, energy, selector.largest);
+        let picked = Self::picked(ring, conversion, gate, columns + slots, (first.total(), origin));
+        let products = [first, picked.products[1]];
+        Self { selector: selector.energy / q2, products, ..picked }
+    }
+
+    /// The same noise if selectors and gates are outputs of one expansion. Their errors are then
+    /// correlated, so the two sums of products are not independent: their parts count as parts of
+    /// one sum, each of the larger variance.
+    #[must_use]
+    pub(crate) fn of_one_expansion(self) -> Self {
+        let [first, gates] = self.products;
+        let variance = first.variance.max(gates.variance);
+        let joint = Products { terms: (first.total() + gates.total()) / variance, variance };
+        Self { products: [Products::default(), joint], ..self }
     }
 
     /// Variance of an answer's phase, with the response ring's noise and rounding to these bits.
@@ -127,17 +150,26 @@ impl Retrieved {
         let rounded = (DEGREE as f64 * TERNARY + 1.0) * rounding(1.0) / q2;
         let switch = 2.0 * response.key_switch(ring_switch) / q2;
         let step = |bits: u32| rounding(2f64.powi(-(bits as i32)));
-        let sent = KEY_MARGIN * response.degree as f64 * response.secret * step(bits.a) + step(bits.b);
+        let sent = response.degree as f64 * RESPONSE_WEIGHT * step(bits.a) + step(bits.b);
         self.first + self.gates + rounded + switch + sent
     }
 
     /// log₂ of the probability that one of `coefficients` of an answer with these bits does not
     /// decode.
     pub(crate) fn failure_log2(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> f64 {
-        let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
+        self.beyond_log2(DECODING_PART / 2f64.powi(LOG2_P as i32 + 1), (chain, coefficients, bits))
+    }
+
+    /// log₂ of the probability that the error of one of `coefficients` of an answer with these bits
+    /// exceeds a threshold, in turns.
+    pub(super) fn beyond_log2(
+        &self,
+        threshold: f64,
+        (chain, coefficients, bits): (&Chain, usize, ResponseBits),
+    ) -> f64 {
         let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
-        let rest = variance - self.products.total();
-        failure_log2_with_products(threshold, rest, self.products, coefficients as f64)
+        let rest = variance - self.products.iter().map(|products| products.total()).sum::<f64>();
+        failure_log2_with_products(threshold, rest, &self.products, coefficients as f64)
     }
 }
 
@@ -159,8 +191,8 @@ impl Noise {
         let box_rotation = ring.rotation(gadgets.digits, short[1].dimension);
         let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
         // The trace keeps one coefficient of a rotation's error.
-        let selector = box_rotation * boxes + ring.trace(gadgets.conversion, LOG2_DEGREE as usize).energy;
-        let origin = Origin::of_rotation(&ring, &gadgets, rotation);
+        let selector = Constants::new(&ring, gadgets.conversion, box_rotation * boxes, LOG2_DIGIT);
+        let origin = Constants::new(&ring, gadgets.conversion, rotation, 0);
         let relative = rotation / (ring.modulus * ring.modulus);
         let index = rows + columns + slots;
         let found = index - LOG2_DIGIT;
@@ -184,10 +216,22 @@ impl Noise {
             let answer = self.retrieved.failure_log2(chain, coefficients, bits);
             (answer.exp2() + self.index_failure_log2.exp2()).log2()
         };
-        let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));
-        let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= MAX_FAILURE_LOG2);
+        let fits = |bits: ResponseBits| failure(bits) <= MAX_FAILURE_LOG2;
+        if !fits(ResponseBits { a: MOST_BITS, b: MOST_BITS }) {
+            return None;
+        }
+        // More bits of the mask never fail more often, so the fewest are found by bisection.
+        let of_body = |b: u32| {
+            let (mut few, mut enough) = (b, MOST_BITS);
+            while few < enough {
+                let a = (few + enough) / 2;
+                if fits(ResponseBits { a, b }) { enough = a } else { few = a + 1 }
+            }
+            Some(ResponseBits { a: few, b }).filter(|bits| fits(*bits))
+        };
         let sent = |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients;
-        fit.min_by_key(|(bits, _)| sent(bits))
+        let best = (LOG2_P + 2..=MOST_BITS).filter_map(of_body).min_by_key(sent)?;
+        Some((best, failure(best)))
     }
 }
 

@@ -9,7 +9,7 @@ use papir_core::{Description, Result, Shape};
 
 use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, ParameterSet, ShortParams};
 use super::common::{
-    Common, Form, GATES, RetrievalParams, best, closing, external, gate_gadget, key_switch, spans,
+    Common, FORMATS, Form, GATES, RetrievalParams, best, external, gate_gadget, key_switch, numbered, spans,
 };
 use super::keys::{packed_bytes, server_bytes};
 use super::layout::Layout;
@@ -21,6 +21,9 @@ use crate::shared::parameters::refused;
 
 /// Pirouette.
 pub struct Pirouette<T = super::chain::Standard>(PhantomData<fn() -> T>);
+
+/// Bytes of parameters in format 1, which had no number.
+const UNNUMBERED: usize = 34;
 
 /// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
 
 impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
     const SHORTS: usize = 2;
+    const PUBLIC_BYTES: usize = crate::shared::messages::SEED_BYTES;
 
     fn common(&self) -> &Common {
         &self.common
@@ -92,16 +96,16 @@ impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
 }
 
 impl<T: ParameterSet> Parameters for PirouetteParams<T> {
-    /// Spans from the record's length on, all numbers of boxes, and the first gadget of gates whose
-    /// noise closes. Least time needs eight times the memory. Least communication has seeds of 16
-    /// bytes, which repeat after some 2⁶⁴ queries under one key, as those of 32 bytes do.
+    /// Spans from the record's length on, all numbers of boxes, and all gadgets of gates. Least
+    /// time needs eight times the memory. Least communication has seeds of 16 bytes, which repeat
+    /// after some 2⁶⁴ queries under one key, as those of 32 bytes do.
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let form = if goal == Goal::MinTime { Form::Fast } else { Form::Compact };
         let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
         let choices = spans(shape).flat_map(|span| (0..=4).map(move |tau| (span, tau)));
-        let made = choices.map(|(span, tau)| {
-            closing(&GATES, |gate| Self::new(shape, Literal { span, tau, gate, seed_bytes, form }))
-        });
+        let choices = choices.flat_map(|(span, tau)| GATES.map(move |gate| (span, tau, gate)));
+        let made =
+            choices.map(|(span, tau, gate)| Self::new(shape, Literal { span, tau, gate, seed_bytes, form }));
         best(T::NAME, goal, made)
     }
 
@@ -135,6 +139,7 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
+        writer.u32(FORMATS.written);
         write_shape(&mut writer, self.common.shape);
         let Literal { span, tau, gate, seed_bytes, form } = self.literal;
         writer.u32(span as u32).u32(tau).u32(gate.0 as u32).u32(gate.1);
@@ -144,7 +149,7 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let (shape, span, tau, gate, [seed_bytes, form]) =
-            read_all("pirouette's parameters", bytes, |reader| {
+            read_all("pirouette's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
                 let (shape, span, tau) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
                 Ok((shape, span, tau, (reader.u32()? as usize, reader.u32()?), reader.array()?))
             })?;

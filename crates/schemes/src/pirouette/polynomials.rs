@@ -10,12 +10,15 @@ use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records
 use papir_kernels::pointwise;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
+use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::chain::DEGREE;
 use super::common::{Common, Form};
 use super::layout::Layout;
+use super::whitening::whiten;
+use crate::shared::messages::{PublicSeed, load_seed};
 use crate::shared::stored_records::read_each;
 
 /// Bytes of a transform for each byte of a polynomial: two residues of 32 bits.
@@ -23,17 +26,22 @@ pub(crate) const FAST: u64 = 8;
 /// Rows transformed together. They and their selectors stay in the second-level cache.
 const BLOCK: usize = 16;
 
-/// Records as polynomials: planes of bytes, one byte for each coefficient. A clone shares them.
+/// Whitened records as polynomials: planes of bytes, one byte for each coefficient. A clone shares
+/// them.
 #[derive(Clone)]
 pub struct Polynomials {
+    /// Seed of the stream.
+    public: PublicSeed,
     bytes: Blob,
     /// Transforms in the fast form, column by column in each plane.
     values: Option<BlobSlice<u32>>,
 }
 
-/// Names of the sections of a snapshot: bytes, and transforms in the fast form.
+/// Names of the sections of a snapshot: seed, bytes, and transforms in the fast form.
 #[derive(Clone, Copy)]
 pub struct Sections {
+    /// Section of the stream's seed.
+    pub seed: &'static str,
     /// Section of the bytes.
     pub bytes: &'static str,
     /// Section of the transforms.
@@ -41,23 +49,35 @@ pub struct Sections {
 }
 
 impl Polynomials {
-    /// Encodes records.
+    /// Encodes records, whitened by a seed's stream.
     ///
     /// # Errors
     /// Errors of the source.
-    pub(crate) fn encode(common: &Common, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+    pub(crate) fn encode(
+        common: &Common,
+        seed: Seed,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let layout = &common.layout;
         let mut bytes = AlignedBytes::zeroed(layout.bytes() as usize);
         let plane = layout.polys() * DEGREE;
         progress.stage("encode", layout.polys() as u64);
         for index in 0..layout.polys() {
-            let polys = layout.encode(records, index)?;
+            let mut items = layout.items(records, index)?;
+            whiten(&seed, index as u64, &mut items);
+            let polys = layout.spread(&items);
             for (p, poly) in polys.chunks_exact(DEGREE).enumerate() {
                 bytes.bytes_mut()[p * plane + index * DEGREE..][..DEGREE].copy_from_slice(poly);
             }
             progress.advance(1);
         }
-        Self::of(common, bytes.into())
+        Self::of(common, PublicSeed { seed }, bytes.into())
+    }
+
+    /// The seed of the stream.
+    pub(crate) fn public(&self) -> &PublicSeed {
+        &self.public
     }
 
     /// Reads what [`Polynomials::save`] wrote.
@@ -76,27 +96,29 @@ impl Polynomials {
             Form::Compact => None,
             Form::Fast => Some(BlobSlice::new(get(names.values, FAST * length)?, names.values)?),
         };
-        Ok(Self { bytes, values })
+        Ok(Self { public: PublicSeed { seed: load_seed(source, names.seed)? }, bytes, values })
     }
 
-    /// Writes the bytes, and the transforms if there are any.
+    /// Writes the seed, the bytes, and the transforms if there are any.
     ///
     /// # Errors
     /// Errors of the sink.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink, names: Sections) -> Result<()> {
+        sink.put(names.seed, &[&self.public.seed.0])?;
         sink.put(names.bytes, &[&self.bytes])?;
         self.values.as_ref().map_or(Ok(()), |values| sink.put(names.values, &[values.bytes()]))
     }
 
-    fn of(common: &Common, bytes: Blob) -> Result<Self> {
+    fn of(common: &Common, public: PublicSeed, bytes: Blob) -> Result<Self> {
         let values = match common.form {
             Form::Compact => None,
             Form::Fast => Some(BlobSlice::new(transforms(common, &bytes).into(), "transforms")?),
         };
-        Ok(Self { bytes, values })
+        Ok(Self { public, bytes, values })
     }
 
-    /// Applies changes in order; equal to encoding the changed records, byte for byte.
+    /// Applies changes in order under the same stream; equal to encoding the changed records, byte
+    /// for byte.
     ///
     /// # Errors
     /// No error for changes that fit the shape.
@@ -109,10 +131,14 @@ impl Polynomials {
         let mut bytes = AlignedBytes::copy_of(&self.bytes);
         progress.stage("change records", changes.len() as u64);
         for change in changes {
-            common.layout.set(bytes.bytes_mut(), change)?;
+            let (layout, (number, _)) = (&common.layout, common.layout.unit_layout.locate(change.index));
+            let mut item = self.item(layout, bytes.bytes_mut(), number);
+            layout.unit_layout.set(&mut item, change)?;
+            whiten(&self.public.seed, number, &mut item);
+            layout.set_item(bytes.bytes_mut(), number, &item);
             progress.advance(1);
         }
-        Self::of(common, bytes.into())
+        Self::of(common, self.public, bytes.into())
     }
 
     /// Reads records, as [`papir_core::scheme::Server::read_packed`].
@@ -122,8 +148,15 @@ impl Polynomials {
     pub(crate) fn read_packed(&self, layout: &Layout, range: (u64, u64), out: &mut [u8]) -> Result<()> {
         read_each(&layout.unit_layout.shape, range, out, |index| {
             let (item, slot) = layout.unit_layout.locate(index);
-            Ok(Some(layout.unit_layout.select(&layout.item(&self.bytes, item), slot)))
+            Ok(Some(layout.unit_layout.select(&self.item(layout, &self.bytes, item), slot)))
         })
+    }
+
+    /// An item's records, without the stream.
+    fn item(&self, layout: &Layout, bytes: &[u8], number: u64) -> Vec<u8> {
+        let mut item = layout.item(bytes, number);
+        whiten(&self.public.seed, number, &mut item);
+        item
     }
 
     /// A plane of `polys` polynomials.

@@ -42,15 +42,17 @@ use zeroize::Zeroizing;
 
 use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_P, Standard, half_modulo};
 use super::client::{Path, RetrievalClient, RetrievalSecret};
-use super::common::{Common, GATES, RetrievalParams, best, closing, gate_gadget, key_switch, spans};
+use super::common::{
+    Common, FORMATS, GATES, RetrievalParams, best, gate_gadget, key_switch, numbered, spans,
+};
 use super::keys::{Evaluation, Keys, State, packed_bytes};
 use super::layout::Layout;
-use super::noise::{Noise, Origin, Retrieved};
+use super::noise::{Constants, Noise, Retrieved};
 use super::polynomials::Sections;
 use super::retrieval::Selection;
 use super::server::{RetrievalServer, Selecting};
 use super::wire::RetrievalAnswer;
-use crate::shared::messages::{EmptyPublic, SEED_BYTES, pack, read_all, read_shape, unpack, write_shape};
+use crate::shared::messages::{PublicSeed, SEED_BYTES, pack, read_all, read_shape, unpack, write_shape};
 use crate::shared::parameters::refused;
 
 /// Respire.
@@ -62,7 +64,7 @@ impl Scheme for Respire {
     const PRIVACY: Privacy = Privacy::Private;
 
     type Params = RespireParams;
-    type Public = EmptyPublic;
+    type Public = PublicSeed;
     type Query = RespireQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;
@@ -92,7 +94,8 @@ impl Path for Respire {
 }
 
 impl Selecting for Respire {
-    const SECTIONS: Sections = Sections { bytes: "respire/database", values: "respire/transforms" };
+    const SECTIONS: Sections =
+        Sections { seed: "respire/seed", bytes: "respire/database", values: "respire/transforms" };
 
     fn select(
         params: &RespireParams,
@@ -185,6 +188,9 @@ const LOG2_ROWS: RangeInclusive<u32> = 4..=9;
 /// Bits of a word of the query's body.
 const QUERY_BITS: RangeInclusive<u32> = 28..=48;
 
+/// Bytes of parameters in format 1, which had no number.
+const UNNUMBERED: usize = 36;
+
 /// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
@@ -225,18 +231,7 @@ impl RespireParams {
             let reason = format!("{found} coefficients of a query: expected at most {DEGREE}");
             return Err(refused(Respire::NAME)(reason));
         }
-        let ring = chain.setting();
-        // A trace keeps one coefficient's error and multiplies it by d.
-        let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
-        let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
-        let conversion = chain.conversion.params();
-        let trace = ring.trace(conversion, LOG2_DEGREE as usize);
-        let origin = Origin { kept: trace.kept + fresh, energy: trace.energy + fresh };
-        let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
-        let selector = (origin.energy, origin);
-        let retrieved = Retrieved::new(&ring, conversion, gate.params(), dimensions, selector);
-        // A query of ring encryptions is read without error.
-        let noise = Noise { retrieved, index_failure_log2: f64::NEG_INFINITY };
+        let noise = noise(&chain, &layout, &gate, query_bits);
         let common = Common::new(Respire::NAME, shape, chain, layout, gate, &noise)?;
         Ok(Self { literal, common })
     }
@@ -244,11 +239,11 @@ impl RespireParams {
     /// Words of a query's body that are sent: coefficients at multiples of
     /// 2^[`RespireParams::log2_stride`].
     fn query_words(&self) -> usize {
-        coefficients(self.layout(), self.gate()).next_power_of_two()
+        words(self.layout(), self.gate())
     }
 
     /// log₂ of the distance between coefficients that are sent.
-    fn log2_stride(&self) -> u32 {
+    pub(super) fn log2_stride(&self) -> u32 {
         LOG2_DEGREE - self.query_words().trailing_zeros()
     }
 
@@ -261,6 +256,26 @@ impl RespireParams {
     }
 }
 
+/// Words of a query's body that are sent.
+fn words(layout: &Layout, gate: &Gadget) -> usize {
+    coefficients(layout, gate).next_power_of_two()
+}
+
+/// The noise from the query to the item.
+pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget, query_bits: u32) -> Noise {
+    let ring = chain.setting();
+    // A trace keeps one coefficient's error and multiplies it by d.
+    let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
+    let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
+    let (conversion, expanded) = (chain.conversion.params(), words(layout, gate).trailing_zeros());
+    let made = Constants::new(&ring, conversion, fresh, expanded);
+    let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
+    let retrieved =
+        Retrieved::new(&ring, conversion, gate.params(), dimensions, (made, made)).of_one_expansion();
+    // A query of ring encryptions is read without error.
+    Noise { retrieved, index_failure_log2: f64::NEG_INFINITY }
+}
+
 /// Coefficients of a query that carry a message.
 fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
     (1 << layout.log2_rows) + (layout.log2_columns + layout.log2_slots) as usize * gate.levels()
@@ -268,6 +283,7 @@ fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
 
 impl RetrievalParams for RespireParams {
     const SHORTS: usize = 0;
+    const PUBLIC_BYTES: usize = SEED_BYTES;
 
     fn common(&self) -> &Common {
         &self.common
@@ -281,17 +297,14 @@ impl RetrievalParams for RespireParams {
 impl Parameters for RespireParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
-        let made = |(span, log2_rows)| {
-            // The first gate, then the fewest bits of the query, whose noise closes.
-            closing(&GATES, |gate| {
-                let new = |query_bits| Self::new(shape, Literal { span, log2_rows, gate, query_bits });
-                QUERY_BITS
-                    .step_by(4)
-                    .find_map(|bits| new(bits).ok())
-                    .map_or_else(|| new(*QUERY_BITS.end()), Ok)
-            })
+        let gates = |(span, log2_rows)| GATES.map(move |gate| (span, log2_rows, gate));
+        let made = |(span, log2_rows, gate)| {
+            // The fewest bits of the query whose noise closes.
+            let new = |query_bits| Self::new(shape, Literal { span, log2_rows, gate, query_bits });
+            let closing = QUERY_BITS.step_by(4).find_map(|bits| new(bits).ok());
+            closing.map_or_else(|| new(*QUERY_BITS.end()), Ok)
         };
-        best(Respire::NAME, goal, spans(shape).flat_map(rows).map(made))
+        best(Respire::NAME, goal, spans(shape).flat_map(rows).flat_map(gates).map(made))
     }
 
     fn label(&self) -> String {
@@ -315,6 +328,7 @@ impl Parameters for RespireParams {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
+        writer.u32(FORMATS.written);
         write_shape(&mut writer, self.common.shape);
         let Literal { span, log2_rows, gate, query_bits } = self.literal;
         writer.u32(span as u32).u32(log2_rows).u32(gate.0 as u32).u32(gate.1).u32(query_bits);
@@ -322,11 +336,12 @@ impl Parameters for RespireParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, literal) = read_all("respire's parameters", bytes, |reader| {
-            let (shape, span, log2_rows) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
-            let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
-            Ok((shape, Literal { span, log2_rows, gate, query_bits }))
-        })?;
+        let (shape, literal) =
+            read_all("respire's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
+                let (shape, span, log2_rows) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
+                let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
+                Ok((shape, Literal { span, log2_rows, gate, query_bits }))
+            })?;
         Self::new(shape, literal)
     }
 }

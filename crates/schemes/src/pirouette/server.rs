@@ -4,6 +4,7 @@ use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Progress, Records, Result};
+use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::client::Path;
@@ -12,11 +13,11 @@ use super::keys::{Evaluation, Keys};
 use super::polynomials::{Polynomials, Sections};
 use super::retrieval::{Retrieval, Selection, respond};
 use super::wire::RetrievalAnswer;
-use crate::shared::messages::EmptyPublic;
+use crate::shared::messages::PublicSeed;
 use crate::shared::stored_records::check_source;
 
 /// A scheme that retrieves items by selections, in phases 1 to 3.
-pub trait Selecting: Path {
+pub trait Selecting: Path<Public = PublicSeed> {
     /// Names of a snapshot's sections.
     const SECTIONS: Sections;
 
@@ -45,11 +46,11 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
     fn setup(
         params: S::Params,
         records: &dyn Records,
-        _rng: &mut dyn CryptoRng,
+        rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(S::NAME, params.shape(), records)?;
-        let polynomials = Polynomials::encode(params.common(), records, progress)?;
+        let polynomials = Polynomials::encode(params.common(), Seed::random(rng), records, progress)?;
         Ok(Self { params, polynomials })
     }
 
@@ -57,8 +58,8 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         &self.params
     }
 
-    fn public(&self) -> &EmptyPublic {
-        &EmptyPublic
+    fn public(&self) -> &PublicSeed {
+        self.polynomials.public()
     }
 
     fn answer_many(

@@ -128,26 +128,26 @@ golden! {
         "c44278ab284c31ba",
     ];
     pirouette: 300, 100, [
-        "382292b4f845f7aa",
-        "6103f2d0a84e01f0",
-        "9e595442af763b41",
-        "093b1704269a2438",
-        "744639c9292551d2",
-        "012333edf3c43761",
+        "1e661bee62f5aa43",
+        "64698831074ef973",
+        "27f8c1ebb1e17f0a",
+        "3b9b229f918fca37",
+        "c98bc1b7c8668fcb",
+        "b2c388a04d251b5a",
     ];
     respire: 300, 100, [
-        "970f61504b85718b",
-        "5e02b608df76f239",
-        "b7bc059b1f34d198",
-        "248eacdc3a1f1895",
-        "e2fcd04367c275dd",
-        "62723bf9cc86ac42",
+        "c1a3768d88948bd6",
+        "51b531dd8708dbd4",
+        "fe161d39dbd13ffc",
+        "c314904d3e722649",
+        "89b29bdabe3d93f9",
+        "bdba14f603ea5467",
     ];
     pirouette_encrypted: 300, 100, [
-        "009551c1d2231ba8",
-        "99ae2b265d1114b8",
-        "155b59b1a5f5f8cd",
-        "51572abf904fcc9b",
+        "3eda766a9eeba328",
+        "3e0af6ce540e7ac8",
+        "0dec2d8af9de2061",
+        "d2bcd496a1d2b961",
         "acb1597c693d86a8",
         "c4176cc04e754f29",
     ];

@@ -13,6 +13,7 @@ mod inspire_golden;
 mod inspire_interpolation;
 mod inspire_security;
 mod inspire_update;
+mod older_formats;
 mod packed_double;
 mod pages;
 mod short;

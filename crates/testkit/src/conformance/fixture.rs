@@ -161,6 +161,7 @@ pub(super) fn is_parse_error(error: &Error) -> bool {
         error,
         Error::Length { .. }
             | Error::Malformed { .. }
+            | Error::Format { .. }
             | Error::Checksum { .. }
             | Error::WrongScheme { .. }
             | Error::WrongVersion { .. }

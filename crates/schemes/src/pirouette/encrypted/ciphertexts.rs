@@ -69,8 +69,9 @@ impl Ciphertexts {
         progress.stage("encrypt", polys as u64);
         for first in (0..polys).step_by(BATCH) {
             let batch = first..(first + BATCH).min(polys);
-            let plain =
-                batch.clone().map(|index| Ok((index, Zeroizing::new(layout.encode(records, index)?))));
+            let plain = batch
+                .clone()
+                .map(|index| Ok((index, Zeroizing::new(layout.spread(&layout.items(records, index)?)))));
             let plain: Vec<(usize, Zeroizing<Vec<u8>>)> = plain.collect::<Result<_>>()?;
             parts.fill((layout, rlwe), key, &plain, rng);
             progress.advance(batch.len() as u64);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Error, OwnerKey, Result, Shape};
+use papir_core::{Description, Error, Formats, OwnerKey, Result, Shape};
 use papir_lattice::gadget::Gadget;
 use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
@@ -18,14 +18,14 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::ciphertexts::{BODY_BYTES, LOG2_MODULUS, SEED_BYTES};
 use crate::pirouette::chain::{
-    Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, ParameterSet, RECORD_SIGMA, Standard,
+    Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, ParameterSet, RECORD_SIGMA, Standard, TERNARY,
 };
 use crate::pirouette::common::{
-    Common, RetrievalParams, best, closing, external, gate_gadget, key_switch, spans,
+    Common, RetrievalParams, best, external, gate_gadget, key_switch, numbered, spans,
 };
 use crate::pirouette::keys::{packed_bytes, server_bytes};
 use crate::pirouette::layout::Layout;
-use crate::pirouette::noise::{Noise, Origin, Retrieved, bits_failure_log2, gadgets_of};
+use crate::pirouette::noise::{Constants, Noise, Retrieved, bits_failure_log2, gadgets_of};
 use crate::pirouette::wire;
 use crate::shared::messages::{read_all, read_shape, write_shape};
 use crate::shared::parameters::refused;
@@ -33,7 +33,7 @@ use crate::shared::parameters::refused;
 /// Cost of lifting an encryption and a gate's other work, in external products of two digits, as
 /// measured (decision 21).
 const LIFTING: f64 = 0.35;
-/// Digits of the gates' gadgets and log₂ of their bases, fewest digits first. Those of two digits
+/// Digits of the gates' gadgets and log₂ of their bases. Those of two digits
 /// need the fine keys.
 const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
 
@@ -41,6 +41,16 @@ const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4)
 const LABEL: &str = "pirouette/owner";
 /// BLAKE3's context string of [`KeyId`].
 const CONTEXT: &str = "papir 2026 owner key id v1";
+
+/// Parameters. Answers of format 1 may have other numbers of bits.
+const FORMATS: Formats = Formats {
+    what: "a database of pirouette-encrypted",
+    oldest: 1,
+    written: 2,
+    renew: "build it again from its source: `papir build …`",
+};
+/// Bytes of parameters in format 1, which had no number.
+const UNNUMBERED: usize = 46;
 
 /// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +115,7 @@ impl Owner {
     /// # Errors
     /// [`Error::OwnerKey`] if the identifier is another key's.
     fn with(&self, key: &OwnerKey, ring: &RlweParams) -> Result<Self> {
-        let key = SecretKey::generate(ring, &mut SecretRng::derived(key.bytes(), LABEL));
+        let key = SecretKey::generate_light(ring, TERNARY, &mut SecretRng::derived(key.bytes(), LABEL));
         let found = KeyId::of(&key);
         match self.id {
             Some(id) if id != found => {
@@ -139,7 +149,7 @@ impl fmt::Debug for Owner {
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> Noise {
     let (ring, gadgets, k) = (chain.setting(), gadgets_of(chain), layout.index_bits());
     let rotation = ring.rotation(gadgets.bits, chain.bits.switch.dimension);
-    let origin = Origin::of_rotation(&ring, &gadgets, rotation);
+    let origin = Constants::new(&ring, gadgets.conversion, rotation, 0);
     let record = (RECORD_SIGMA / 2f64.powi(LOG2_MODULUS as i32)).powi(2);
     let (gate, short) = (gate.params(), &chain.bits.switch);
     let relative = rotation / (ring.modulus * ring.modulus);
@@ -195,6 +205,7 @@ impl<T: ParameterSet> EncryptedParams<T> {
 
 impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
     const SHORTS: usize = 1;
+    const PUBLIC_BYTES: usize = 0;
 
     fn common(&self) -> &Common {
         &self.common
@@ -220,9 +231,9 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
         let choices = spans(shape).flat_map(|span| [Grain::Coarse, Grain::Fine].map(|grain| (span, grain)));
-        let made = choices.map(|(span, grain)| {
-            closing(&GATES, |gate| Self::new(shape, Literal { span, gate, seed_bytes, grain }))
-        });
+        let choices = choices.flat_map(|(span, grain)| GATES.map(move |gate| (span, grain, gate)));
+        let made =
+            choices.map(|(span, grain, gate)| Self::new(shape, Literal { span, gate, seed_bytes, grain }));
         best(T::ENCRYPTED.0, goal, made)
     }
 
@@ -265,6 +276,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
+        writer.u32(FORMATS.written);
         write_shape(&mut writer, self.common.shape);
         let Literal { span, gate, seed_bytes, grain } = self.literal;
         writer.u32(span as u32).u32(gate.0 as u32).u32(gate.1);
@@ -277,7 +289,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let (shape, span, gate, [seed_bytes, grain], id) =
-            read_all("pirouette-encrypted's parameters", bytes, |reader| {
+            read_all("pirouette-encrypted's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
                 let (shape, span) = (read_shape(reader)?, reader.u32()? as usize);
                 let gate = (reader.u32()? as usize, reader.u32()?);
                 Ok((shape, span, gate, reader.array()?, reader.array()?))

@@ -1,5 +1,8 @@
 //! Noise of every stage against its bound; distinct masks.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod chosen;
+mod linear;
 
 use std::collections::BTreeSet;
 
@@ -10,25 +13,28 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
+use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
 use rand_core::SeedableRng;
 
-use super::chain::{DEGREE, LOG2_P, LOG2_Q};
+use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q};
 use super::client::RetrievalClient;
-use super::common::{Form, GATES, RetrievalParams, gate_params};
+use super::common::{COMPACT, Form, GATES, RetrievalParams, gate_params};
 use super::keys::{Keys, Part, State};
+use super::layout::Layout;
 use super::noise::{Gadgets, Noise, NoiseInput, gadgets_of, input};
 use super::params::{Literal, PirouetteParams};
+use super::polynomials::Plane;
 use super::retrieval::Selection;
 use super::server::{RetrievalServer, Selecting};
 use super::{Pirouette, Standard};
-use crate::shared::messages::EmptyPublic;
+use crate::shared::messages::PublicSeed;
 
 /// A database, its client, and the client's keys.
-struct Case {
+struct Case<S: Selecting> {
     records: RecordBuffer,
-    server: RetrievalServer<Pirouette>,
-    client: RetrievalClient<Pirouette>,
+    server: RetrievalServer<S>,
+    client: RetrievalClient<S>,
     state: State,
     keys: Keys,
     rng: ChaCha20Rng,
@@ -39,13 +45,16 @@ fn records(shape: Shape) -> RecordBuffer {
     RecordBuffer::from_packed(shape, packed.collect()).unwrap()
 }
 
-impl Case {
-    fn new(params: PirouetteParams<Standard>) -> Self {
-        let mut rng = ChaCha20Rng::from_seed([3; 32]);
+impl<S: Selecting> Case<S> {
+    fn new(params: S::Params) -> Self {
         let records = records(params.shape());
-        let server =
-            RetrievalServer::<Pirouette>::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-        let client = RetrievalClient::<Pirouette>::new(params, EmptyPublic).unwrap();
+        Self::of(params, records)
+    }
+
+    fn of(params: S::Params, records: RecordBuffer) -> Self {
+        let mut rng = ChaCha20Rng::from_seed([3; 32]);
+        let server = RetrievalServer::<S>::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
+        let client = RetrievalClient::<S>::new(params, *server.public()).unwrap();
         let (state, keys) = client.register(&mut rng).unwrap().unwrap();
         Self { records, server, client, state, keys, rng }
     }
@@ -54,7 +63,29 @@ impl Case {
         let (_, query) = self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap();
         let params = self.client.params();
         let batch = [(self.keys.expanded(params).unwrap(), &query)];
-        Pirouette::select(params, &batch, &NoProgress).swap_remove(0)
+        S::select(params, &batch, &NoProgress).swap_remove(0)
+    }
+
+    fn layout(&self) -> &Layout {
+        self.client.params().layout()
+    }
+
+    /// The errors of an item's first plane after all gates, one for each byte, relative to q.
+    fn item_errors(&mut self, item: u64) -> Vec<f64> {
+        let selection = self.select(item * self.layout().unit_layout.per_unit);
+        let found = self.server.retrieval().run(&[selection], &NoProgress).swap_remove(0).swap_remove(0);
+        let phase = self.errors(&found, &vec![0; DEGREE]);
+        let layout = self.layout();
+        let retrieval = self.server.retrieval();
+        let Plane::Bytes(stored) = retrieval.polynomials.plane(0, layout.polys()) else {
+            panic!("the compact form")
+        };
+        let stored = layout.of_one_plane().item(stored, item);
+        let errors = phase.iter().step_by(layout.slots()).zip(&stored).map(|(phase, &byte)| {
+            let turns = phase - f64::from(byte as i8) / 256.0;
+            turns - turns.round()
+        });
+        errors.collect()
     }
 
     /// The phase of an encryption less a message of words, centred, relative to q.
@@ -88,14 +119,14 @@ fn energy(errors: &[f64]) -> f64 {
     errors.iter().map(|error| error * error).sum()
 }
 
-/// The mean of squares is at most 1.6 times the computed one, because samples are few, and not
+/// The mean of squares is at most 1.2 times the computed one, because samples are few, and not
 /// absurdly less.
 #[track_caller]
 fn check(what: &str, squares: &[f64], computed: f64) {
     let measured = squares.iter().sum::<f64>() / squares.len() as f64;
     let (found, bound) = (measured.log2() / 2.0, computed.log2() / 2.0);
     eprintln!("Measured {what} 2^{found:.2}, computed 2^{bound:.2}");
-    assert!(measured < 1.6 * computed && measured > computed / 16.0, "{what}: 2^{found:.2}, 2^{bound:.2}");
+    assert!(measured < 1.2 * computed && measured > computed / 16.0, "{what}: 2^{found:.2}, 2^{bound:.2}");
 }
 
 fn constant(value: u64) -> Vec<u64> {
@@ -108,43 +139,32 @@ fn noise_of_every_stage_is_within_its_bound() {
     let literal = Literal { span: 64, tau: 3, gate: (5, 4), seed_bytes: 32, form: Form::Compact };
     let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
     let noise = Noise::compute(&input(params.chain(), params.layout(), params.gate().params())).retrieved;
-    let (layout, mut case) = (params.layout().clone(), Case::new(params.clone()));
+    let (layout, mut case) = (params.layout().clone(), Case::<Pirouette>::new(params.clone()));
     assert_eq!((layout.rows, layout.log2_rows, layout.log2_columns, layout.log2_slots), (71, 7, 2, 5));
-    let index = 5555;
-    let selection = case.select(index);
     let q = params.chain().ring().modulus();
-
-    let row = (index >> (layout.log2_columns + layout.log2_slots)) as usize;
-    let mut selectors = Vec::new();
-    for r in 0..layout.rows {
-        let value = if r == row { (q + 128) >> LOG2_P } else { 0 };
-        selectors.push(energy(&case.errors(&case.row(&selection.selectors, r), &constant(value))));
+    let (mut selectors, mut rows, mut items) = (Vec::new(), [Vec::new(), Vec::new()], Vec::new());
+    for index in [5555, 0, 8999, 3210] {
+        let selection = case.select(index);
+        let row = (index >> (layout.log2_columns + layout.log2_slots)) as usize;
+        for r in 0..layout.rows {
+            let value = if r == row { (q + 128) >> LOG2_P } else { 0 };
+            selectors.push(energy(&case.errors(&case.row(&selection.selectors, r), &constant(value))));
+        }
+        for (i, gate) in selection.gates.iter().enumerate() {
+            let levels = params.gate().levels();
+            for level in 0..levels {
+                let message = constant((index >> i & 1) * params.gate().factor(level));
+                rows[1].push(energy(&case.errors(&case.row(gate, levels + level), &message)));
+                let keyed = case.times_key(&message);
+                rows[0].push(energy(&case.errors(&case.row(gate, level), &keyed)));
+            }
+        }
+        items.extend(case.item_errors(index).into_iter().map(|error| error * error));
     }
     check("selectors", &selectors, noise.selector);
-
-    let mut rows = [Vec::new(), Vec::new()];
-    for (i, gate) in selection.gates.iter().enumerate() {
-        let levels = params.gate().levels();
-        for level in 0..levels {
-            let message = constant((index >> i & 1) * params.gate().factor(level));
-            rows[1].push(energy(&case.errors(&case.row(gate, levels + level), &message)));
-            let keyed = case.times_key(&message);
-            rows[0].push(energy(&case.errors(&case.row(gate, level), &keyed)));
-        }
-    }
     check("rows of s·m", &rows[0], noise.rows.keyed);
     check("rows of m", &rows[1], noise.rows.plain);
-
-    let item = case.server.retrieval().run(&[selection], &NoProgress).swap_remove(0).swap_remove(0);
-    let record = case.records.get(index).unwrap();
-    let phase = case.errors(&item, &vec![0; DEGREE]);
-    let errors = phase.iter().step_by(layout.slots()).zip(&record).map(|(phase, &byte)| {
-        let turns = phase - f64::from(byte as i8) / 256.0;
-        turns - turns.round()
-    });
-    let errors: Vec<f64> = errors.map(|error| error * error).collect();
-    // The bound assumes every byte at its largest.
-    check("items", &errors, noise.first + noise.gates);
+    check("items", &items, noise.first + noise.gates);
 }
 
 #[test]
@@ -154,7 +174,7 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
     {
         let shape = Shape::of_bytes(records, bytes).unwrap();
         let literal = Literal { span, tau, gate: (5, 4), seed_bytes: 16, form };
-        let mut case = Case::new(PirouetteParams::<Standard>::new(shape, literal).unwrap());
+        let mut case = Case::<Pirouette>::new(PirouetteParams::<Standard>::new(shape, literal).unwrap());
         for index in [0, records - 1] {
             let (secret, query) = case.client.query(Some(&mut case.state), &[index], &mut case.rng).unwrap();
             assert_eq!(query.encode(case.client.params()).len(), 20);
@@ -170,7 +190,8 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
 fn queries_never_share_a_mask_even_after_a_restart() {
     let params =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client = RetrievalClient::<Pirouette>::new(params.clone(), EmptyPublic).unwrap();
+    let client =
+        RetrievalClient::<Pirouette>::new(params.clone(), PublicSeed { seed: Seed([9; 32]) }).unwrap();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let mut state = State::generate(&params, None, &mut rng).unwrap();
     let mut seeds = BTreeSet::new();
@@ -191,7 +212,7 @@ fn no_two_masks_of_the_keys_are_equal() {
         .unwrap()
         .common
         .chain;
-    let seed = papir_ring::prg::Seed([5; 32]);
+    let seed = Seed([5; 32]);
     let mut seen = BTreeSet::new();
     let parts = Part::all(&chain, 2);
     for mask in parts.iter().flat_map(|part| part.masks(&chain, &seed)) {
@@ -217,6 +238,26 @@ fn keys_and_states_of_other_lengths_are_refused() {
     state[0] = 1;
     state[DEGREE] = 127;
     assert!(<State as Wire<PirouetteParams<Standard>>>::decode(&params, &state).is_err());
+}
+
+/// Keys heavier than the noise assumes are never drawn, and clients that have one register again.
+#[test]
+fn clients_with_heavy_keys_register_again() {
+    let params =
+        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let client =
+        RetrievalClient::<Pirouette>::new(params.clone(), PublicSeed { seed: Seed([9; 32]) }).unwrap();
+    let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
+    assert!(client.state_fits(&state));
+    let bytes = state.encode(&params);
+    let fits = |place: std::ops::Range<usize>, coefficient: u8| {
+        let mut bytes = bytes.clone();
+        bytes[place].fill(coefficient);
+        let state = <State as Wire<PirouetteParams<Standard>>>::decode(&params, &bytes).unwrap();
+        client.state_fits(&state)
+    };
+    assert!(fits(0..2, 1) && !fits(0..DEGREE, 1));
+    assert!(fits(DEGREE..DEGREE + 2, 6) && !fits(DEGREE..DEGREE + 200, 20));
 }
 
 #[test]
@@ -249,9 +290,15 @@ fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
     levels.flat_map(cover).collect()
 }
 
+/// Bodies of the ring's keys.
+fn bodies(chain: &Chain, gadgets: Gadgets) -> usize {
+    let [bits, digits] = [&chain.bits, &chain.digits].map(|short| 2 * short.switch.dimension);
+    bits * gadgets.bits.levels + digits * gadgets.digits.levels + 12 * gadgets.conversion.levels
+}
+
 /// Cost of an answer from a database of 2^k items of a kilobyte, in external products of two
 /// digits, with the best rows and gates; `None` if the noise does not close.
-fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
+fn work(chain: &Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
     let input = |(rows, gate)| NoiseInput {
         ring: chain.setting(),
         short: [chain.bits.switch, chain.digits.switch],
@@ -275,30 +322,36 @@ fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
             + 2f64.powi(rows as i32 - 4) * digits * external(gadgets.digits)
             + f64::from(k - rows) * gate.levels as f64 * traces
             + 2f64.powi((k - rows - 1) as i32) * external(gate)
+            + 2f64.powi(k as i32 - 1) * COMPACT
     };
     closing.map(cost).min_by(f64::total_cmp)
 }
 
+/// Keys are uploaded by every client and kept by the server, so a little work is given for them.
 #[test]
-fn the_chain_is_the_cheapest_that_closes() {
+fn the_chain_has_the_smallest_keys_near_the_least_work() {
     let params =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
     let (chain, sizes) = (params.common.chain.clone(), [18, 20, 23]);
     let total = |gadgets| sizes.into_iter().map(|k| work(&chain, gadgets, k)).sum::<Option<f64>>();
     let (rotations, switches) = (grid(2..=4), grid(3..=7));
-    let mut best: Option<(f64, Gadgets)> = None;
+    let mut closing: Vec<(f64, Gadgets)> = Vec::new();
     for (&bits, &digits) in
         rotations.iter().flat_map(|bits| rotations.iter().map(move |digits| (bits, digits)))
     {
         for &conversion in &switches {
             let gadgets = Gadgets { bits, digits, conversion };
-            if let Some(cost) = total(gadgets).filter(|cost| best.is_none_or(|(least, _)| *cost < least)) {
-                best = Some((cost, gadgets));
-            }
+            closing.extend(total(gadgets).map(|cost| (cost, gadgets)));
         }
     }
-    let (least, cheapest) = best.unwrap();
-    let own = total(gadgets_of(&chain)).unwrap();
-    eprintln!("Measured in products of two digits: {own:.0}; least {least:.0} with {cheapest:?}");
-    assert!(own <= 1.05 * least, "{own} products, {least} with {cheapest:?}");
+    let least = closing.iter().map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min);
+    closing.retain(|(cost, _)| *cost <= 1.05 * least);
+    let smallest = closing.iter().map(|(_, gadgets)| bodies(&chain, *gadgets)).min().unwrap();
+    let own = (total(gadgets_of(&chain)).unwrap(), bodies(&chain, gadgets_of(&chain)));
+    eprintln!(
+        "Measured {:.0} products of two digits and {} bodies; least {least:.0}, {smallest}",
+        own.0, own.1
+    );
+    assert!(own.0 <= 1.05 * least, "{own:?}, least {least}");
+    assert!(own.1 as f64 <= 1.01 * smallest as f64, "{own:?}, smallest {smallest}");
 }
