@@ -129,24 +129,24 @@ golden! {
     ];
     pirouette: 300, 100, [
         "1e661bee62f5aa43",
-        "64698831074ef973",
-        "27f8c1ebb1e17f0a",
+        "135fed95d3ed6882",
+        "2e2f341d911a3df4",
         "3b9b229f918fca37",
         "c98bc1b7c8668fcb",
         "b2c388a04d251b5a",
     ];
     respire: 300, 100, [
         "c1a3768d88948bd6",
-        "51b531dd8708dbd4",
-        "fe161d39dbd13ffc",
+        "85c93adcd8a32659",
+        "0e5358869bc83f22",
         "c314904d3e722649",
         "89b29bdabe3d93f9",
         "bdba14f603ea5467",
     ];
     pirouette_encrypted: 300, 100, [
         "3eda766a9eeba328",
-        "3e0af6ce540e7ac8",
-        "0dec2d8af9de2061",
+        "99ae2b265d1114b8",
+        "acafaf6fa193efe4",
         "d2bcd496a1d2b961",
         "acb1597c693d86a8",
         "c4176cc04e754f29",
