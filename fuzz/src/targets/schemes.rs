@@ -103,11 +103,11 @@ pub(super) fn public() -> Target {
 /// that all refusals are quick.
 pub(super) fn parameters() -> Target {
     let schemes: Vec<Box<dyn ErasedScheme>> = registry::all().into_iter().map(with_keys).collect();
-    let seed = |(number, scheme): (usize, &Box<dyn ErasedScheme>)| {
+    let mut seeds = Vec::new();
+    for (number, scheme) in schemes.iter().enumerate() {
         let candidate = scheme.candidate(shape(), Choice::Goal(Goal::Balanced)).unwrap();
-        [&[number as u8][..], &candidate.parameters].concat()
-    };
-    let seeds = schemes.iter().enumerate().map(seed).collect();
+        seeds.push([&[number as u8][..], &candidate.parameters].concat());
+    }
     Target::new(seeds, move |input| {
         let (number, parameters) = input.split_first().unwrap_or((&0, &[]));
         let scheme = &*schemes[usize::from(*number) % schemes.len()];

@@ -173,13 +173,11 @@ impl<'a> Liar<'a> {
                     body.clone_from(previous);
                 }
             }
-            Lie::Json(change) => {
-                // A refusal's body is left as it is.
-                if (200..300).contains(&response.status) {
-                    let mut value = serde_json::from_slice(body).unwrap();
-                    change(&mut value);
-                    *body = serde_json::to_vec(&value).unwrap();
-                }
+            // A refusal's body is left as it is.
+            Lie::Json(change) if (200..300).contains(&response.status) => {
+                let mut value = serde_json::from_slice(body).unwrap();
+                change(&mut value);
+                *body = serde_json::to_vec(&value).unwrap();
             }
             Lie::Version(version) => {
                 response.headers.retain(|(name, _)| name != header::VERSION);

@@ -130,7 +130,7 @@ fn public_parts() -> Vec<Script> {
         ("of no version", Lie::Version(None)),
         ("of the same records prepared again", Lie::PublicOf(Other::Newer)),
         ("of half of the records", Lie::PublicOf(Other::Half)),
-        ("of another scheme", Lie::PublicOf(Other::OtherScheme)),
+        ("of another scheme", Lie::PublicOf(Other::Scheme)),
         ("of a scheme that is not private", Lie::PublicOf(Other::Plain)),
     ];
     damaged.into_iter().map(|(name, lie)| public(name, lie)).collect()
@@ -142,7 +142,7 @@ fn other_databases() -> Vec<Script> {
         ("the same records prepared again", Other::Newer),
         ("half of the records", Other::Half),
         ("one record", Other::One),
-        ("another scheme", Other::OtherScheme),
+        ("another scheme", Other::Scheme),
         ("a scheme that is not private", Other::Plain),
     ];
     let mut scripts = Vec::new();

@@ -31,7 +31,7 @@ pub enum Other {
     /// One record, or a table of one key.
     One,
     /// The same records under another private scheme.
-    OtherScheme,
+    Scheme,
     /// The same records under `plain`, which sends the index in the clear.
     Plain,
 }
@@ -109,7 +109,7 @@ impl Side {
 
     fn by_key(scheme: &dyn ErasedScheme, settings: &Settings) -> Self {
         let wanted = [key(3), key(KEYS - 2), b"absent".to_vec()].map(Want::Key).to_vec();
-        Self::new(scheme, settings, wanted, |count| table(count), KEYS)
+        Self::new(scheme, settings, wanted, table, KEYS)
     }
 
     fn new(
@@ -132,7 +132,7 @@ impl Side {
             (Other::Newer, offer(scheme, 2, count)),
             (Other::Half, offer(scheme, 3, count / 2)),
             (Other::One, offer(scheme, 4, 1)),
-            (Other::OtherScheme, offer(other_scheme.unwrap(), 5, count)),
+            (Other::Scheme, offer(other_scheme.unwrap(), 5, count)),
             (Other::Plain, offer(registry::by_name("plain").unwrap(), 6, count)),
         ];
         let mut side = Self { offer: offer(scheme, 1, count), others, registered: None, wanted };

@@ -98,7 +98,7 @@ impl Params {
             query: sealed(selector + keys),
             answer: sealed(self.selection.answer_parts().iter().sum()),
             database: self.selection.matrix_bytes(),
-            material: self.selection.packs_bytes() as u64,
+            material: self.selection.packs_bytes(),
             ..Sizes::default()
         }
     }
