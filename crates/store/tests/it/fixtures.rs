@@ -16,9 +16,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use papir_checkpoint::{CERTIFICATE_FORMATS, LEAF_FORMATS, LOG_FORMATS, PROOF_FORMATS};
-use papir_core::erased::ErasedSession;
-use papir_core::{Error as CoreError, Formats, NoProgress, PreparedRecords, Records, read_record};
+use papir_core::codec::Reader;
+use papir_core::envelope::{self, Kind};
+use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::{
+    Error as CoreError, Formats, NoProgress, PreparedRecords, RecordBuffer, Records, read_record,
+};
 use papir_lookup::{BUNDLE_FORMATS, Bundle, LAYOUT_FORMATS, Lookup, Pending};
+use papir_schemes::registry;
 use papir_store::formats::{MANIFEST, SET, SNAPSHOT};
 use papir_store::{BuildOptions, Error, Snapshot, build};
 use serde::{Deserialize, Serialize};
@@ -80,39 +85,55 @@ fn rows(fixture: &Path) -> Vec<(String, String)> {
 fn replay(fixture: &Path) {
     let file = |name: &str| fs::read(fixture.join(name)).unwrap();
     let exchange: Exchange = serde_json::from_slice(&file("exchange.json")).unwrap();
-    let temporary = folder();
-    let path = if exchange.snapshot {
-        fixture.join("snapshot.pir")
+    // Encoded again, as the recorded bundle may have an older format.
+    let bundle = Bundle::decode(&file("bundle")).unwrap();
+    let (server, found) = if exchange.snapshot {
+        let snapshot = Snapshot::open(&fixture.join("snapshot.pir")).unwrap();
+        if exchange.key.is_some() {
+            check_keys(&snapshot, &rows(fixture));
+        }
+        let found = snapshot.bundle();
+        (snapshot.server, found)
     } else {
-        let out = temporary.path().join("snapshot.pir");
-        build(&exchange.options(fixture, out.clone()), &mut rng(exchange.build_seed), &NoProgress).unwrap();
-        out
+        let server = prepared_again(&exchange, &bundle, &rows(fixture));
+        let found = Bundle { scheme_public: server.public(), keyword: None, commitment_top: None };
+        (server, found)
     };
-    let snapshot = Snapshot::open(&path).unwrap();
-    check_records(&snapshot, &rows(fixture), exchange.key.is_some());
+    assert!(bundle.encode() == found.encode(), "another bundle");
+    if exchange.key.is_none() {
+        check_records(&*server, &rows(fixture));
+    }
 
     let (query, answer) = (file("query"), file("answer"));
-    // Encoded again, as the recorded bundle may have an older format.
-    let bundle = Bundle::decode(&file("bundle")).unwrap().encode();
-    assert!(bundle == snapshot.bundle().encode(), "another bundle");
     let pending = exchange.prepare(&client_of(&file("bundle")));
     // The answer is decrypted with the client's new secret, so the query must be the recorded one.
     assert!(pending.queries() == [query.as_slice()], "another query");
-    let found = snapshot.server.answer(ErasedSession::default(), &query).unwrap();
+    let found = server.answer(ErasedSession::default(), &query).unwrap();
     assert!(found == answer, "another answer");
     assert_eq!(pending.finish(&[answer]).unwrap().unwrap(), exchange.value.as_bytes());
 }
 
-/// Compares all records with the source.
-fn check_records(snapshot: &Snapshot, rows: &[(String, String)], keyed: bool) {
-    if keyed {
-        for (key, value) in rows {
-            assert_eq!(by_key(snapshot, key).unwrap(), value.as_bytes(), "{key}");
-        }
-        assert_eq!(by_key(snapshot, "another key"), None);
-        return;
+/// Prepares a database again from its seed, under the recorded parameters: today's search may choose
+/// others.
+fn prepared_again(exchange: &Exchange, bundle: &Bundle, rows: &[(String, String)]) -> Box<dyn ErasedServer> {
+    let scheme = registry::by_name(&exchange.scheme).unwrap();
+    let (_, payload) = envelope::open(&bundle.scheme_public, Kind::Public, scheme.id()).unwrap();
+    let parameters = Reader::new("a public part", payload).bytes().unwrap();
+    let records = RecordBuffer::from_records(rows.iter().map(|(_, value)| value.as_bytes())).unwrap();
+    scheme.setup_candidate(parameters, &records, &mut rng(exchange.build_seed), &NoProgress).unwrap()
+}
+
+/// Compares the values of all keys with the source.
+fn check_keys(snapshot: &Snapshot, rows: &[(String, String)]) {
+    for (key, value) in rows {
+        assert_eq!(by_key(snapshot, key).unwrap(), value.as_bytes(), "{key}");
     }
-    let records = PreparedRecords::new(&*snapshot.server);
+    assert_eq!(by_key(snapshot, "another key"), None);
+}
+
+/// Compares all records with the source.
+fn check_records(server: &dyn ErasedServer, rows: &[(String, String)]) {
+    let records = PreparedRecords::new(server);
     assert_eq!(records.shape().records(), rows.len() as u64);
     for (i, (_, value)) in rows.iter().enumerate() {
         assert_eq!(read_record(&records, i as u64).unwrap(), value.as_bytes(), "record {i}");
