@@ -36,7 +36,7 @@ pub const MAX_CERTIFICATE_BYTES: usize = 4096;
 /// Maximum number of certificates with a checkpoint.
 pub const MAX_CERTIFICATES: usize = 16;
 
-/// What a certificate says.
+/// The right that a certificate grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
     /// The subject may sign checkpoints of this database; `None` for all.
@@ -159,7 +159,7 @@ impl Certificate {
         Ok(Self { grant, issuer, subject, from, until, note })
     }
 
-    /// What it says.
+    /// The right that it grants.
     pub fn grant(&self) -> &Grant {
         &self.grant
     }

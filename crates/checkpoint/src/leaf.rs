@@ -33,7 +33,7 @@ pub const LEAF_FORMATS: Formats = Formats {
 /// Longest name of a database in bytes.
 const MAX_NAME: usize = 255;
 
-/// What a leaf says about the records.
+/// The records of a version, by a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// The root of a verifiable database: clients check every record against it.
@@ -137,7 +137,7 @@ impl Leaf {
     /// The hash of the encoded leaf in the log's tree.
     ///
     /// # Errors
-    /// Those of [`Leaf::encode`].
+    /// The errors of [`Leaf::encode`].
     pub fn hash(&self) -> Result<Hash> {
         Ok(leaf_hash(&self.encode()?))
     }

@@ -47,7 +47,7 @@ pub struct Log {
     certificates: Vec<Certificate>,
 }
 
-/// What an owner states about a version.
+/// An owner's statement about a version.
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// The database's name.
@@ -100,7 +100,7 @@ impl Log {
         let owner = trust::successor(&pinned, &certificates, time);
         let log = Self { owner, leaves, hashes, note, certificates };
         log.check_length()?;
-        // What clients would refuse is not published.
+        // A log that clients would refuse is not published.
         for owner in [&pinned, &log.owner] {
             Policy::new(owner, database, time).accept(&log.proof()?)?;
         }
@@ -110,7 +110,7 @@ impl Log {
     /// Checks the checkpoint's signature at the time of its leaf.
     ///
     /// # Errors
-    /// Those of [`Policy::accept`].
+    /// The errors of [`Policy::accept`].
     pub fn check_signed(&self) -> Result<()> {
         let newest = self.newest()?;
         Policy::new(&self.owner, &newest.database, newest.time).accept(&self.proof()?).map(drop)

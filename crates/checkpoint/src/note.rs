@@ -103,7 +103,7 @@ impl Note {
     /// under its origin.
     ///
     /// # Errors
-    /// Those of [`Note::add`].
+    /// The errors of [`Note::add`].
     pub fn sign(&mut self, key: &SigningKey, name: &KeyName) -> Result<()> {
         let id = key.public().renamed(name).id();
         let signature = key.sign(self.text.as_bytes()).to_vec();

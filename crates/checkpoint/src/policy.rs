@@ -9,7 +9,7 @@ use crate::merkle::{Hash, verify_inclusion};
 use crate::proof::Proof;
 use crate::trust::{SKEW, signers, successor};
 
-/// What a client trusts and requires. Times are seconds since 1970, UTC.
+/// A client's trust and requirements. Times are seconds since 1970, UTC.
 #[derive(Clone, Debug)]
 pub struct Policy<'a> {
     /// The owner's key, which the client pins.

@@ -53,7 +53,7 @@ impl Proof {
     /// Encodes the proof as text.
     ///
     /// # Errors
-    /// Those of [`Leaf::encode`].
+    /// The errors of [`Leaf::encode`].
     pub fn encode(&self) -> Result<String> {
         let mut extra = Writer::new();
         extra

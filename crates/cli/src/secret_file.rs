@@ -23,7 +23,7 @@ pub(crate) fn read<T: FromStr<Err: std::fmt::Display>>(path: &Path) -> Result<T,
 /// Reads a secret from an open file; `path` names it in errors.
 ///
 /// # Errors
-/// Those of [`read`].
+/// The errors of [`read`].
 pub(crate) fn parse<T: FromStr<Err: std::fmt::Display>>(path: &Path, file: File) -> Result<T, Failure> {
     // Allocated at full size: growing the buffer would leave copies of the secret in memory.
     let mut text = Zeroizing::new(String::with_capacity(MAX_BYTES as usize));

@@ -15,7 +15,7 @@ pub(crate) struct TrustArguments {
     /// checkpoint.
     #[arg(long, value_name = "PUBKEY")]
     owner_pub: Option<VerifyingKey>,
-    /// Refuse a checkpoint that is older than this, as in 24h or 7d.
+    /// Refuse a checkpoint that is older than this, for example 24h or 7d.
     #[arg(long, value_name = "TIME")]
     max_age: Option<Span>,
     /// The public key of a witness, whose cosignature is verified and counted; may be repeated.
@@ -24,7 +24,7 @@ pub(crate) struct TrustArguments {
     /// Refuse a checkpoint that fewer than N of the witnesses cosigned.
     #[arg(long, value_name = "N", default_value_t = 0)]
     cosignatures: usize,
-    /// Time for which a server that shows an older version than seen before is asked again.
+    /// Time for retries if a server shows an older version than seen before.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     patience: Span,
 }

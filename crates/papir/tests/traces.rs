@@ -1,5 +1,4 @@
-//! In one process too, what leaves the client does not depend on what is looked up, whatever public
-//! part it was made from.
+//! In one process too, queries do not depend on what is looked up, for any public part.
 //!
 //! The tests of papir-client check this over a network, with every lie of a server, and for schemes
 //! with client keys.
@@ -44,8 +43,8 @@ fn public_parts(scheme: &dyn ErasedScheme) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What leaves the client: the lengths of its queries, and the queries themselves if their scheme
-/// does not hide the index. `None` if no client can be made.
+/// The server's view of a lookup: the lengths of the queries, and the queries themselves if their
+/// scheme does not hide the index. `None` if no client can be made.
 fn sent(bundle: &[u8], index: u64) -> Option<Vec<(usize, Option<Vec<u8>>)>> {
     let client = client_of(bundle).ok()?;
     let private = client.describe().privacy == Privacy::Private;

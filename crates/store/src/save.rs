@@ -25,7 +25,7 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// What a leaf states.
+    /// The content of a leaf.
     fn stated(&self) -> Signed<'_> {
         Signed {
             database: &self.metadata.name,

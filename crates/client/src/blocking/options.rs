@@ -41,7 +41,7 @@ pub struct Options {
     /// not once the state is stored. A database that is not encrypted, or encrypted under another
     /// key, is then refused.
     pub owner_key: Option<OwnerKey>,
-    /// How long a registered client keeps its keys.
+    /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,

@@ -15,14 +15,14 @@ use super::storage::Storage;
 use super::task::Io;
 use crate::error::{Error, Result};
 
-/// Time for which a service that is behind is asked again, unless the settings say otherwise.
+/// Time for retries with a service that is behind, unless the settings say otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Shortest wait before a service that is behind is asked again, in milliseconds.
+/// Shortest wait before a retry, in milliseconds.
 const MIN_WAIT: u64 = 500;
 /// Waits are spread over this many milliseconds, so that clients do not ask all at once.
 const JITTER: u64 = 2000;
 
-/// What a session trusts about the owner of its database.
+/// A session's trust in the owner of its database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnerTrust {
     /// The key to verify against: given, pinned, or that of the first checkpoint.
@@ -155,8 +155,8 @@ impl OwnerTrust {
     }
 }
 
-/// Waits before a service that is behind is asked again: a random time, but not beyond the
-/// deadline. Returns whether there was time left.
+/// Waits before a retry with a service that is behind: a random time, but not beyond the deadline.
+/// Returns whether there was time left.
 pub(crate) async fn wait_for_newer(io: &Io, service: &Service, start: Duration, settings: &Settings) -> bool {
     let patience = settings.checkpoint.patience.unwrap_or(PATIENCE);
     let left = patience.saturating_sub(service.platform.now().saturating_sub(start));

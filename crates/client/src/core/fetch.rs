@@ -104,8 +104,8 @@ async fn fetch_both(
     Err(unexpected(&url, format!("another version at each of {MAX_FETCHES} attempts")))
 }
 
-/// Fetches the description and the checkpoint of the newest version. While the service shows an
-/// older version than this client has seen, it is asked again until the deadline.
+/// Fetches the description and the checkpoint of the newest version. If the service shows an
+/// older version than this client has seen, retries until the deadline.
 async fn newest(
     io: &Io,
     service: &Service,

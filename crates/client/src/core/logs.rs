@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
 
-/// What a service shows of a signed database. Signatures are not verified.
+/// The log of a signed database, as a service shows it. Signatures are not verified.
 #[derive(Clone, Debug)]
 pub struct ShownLog {
     /// The proof of the newest version, which clients verify.

@@ -167,12 +167,13 @@ impl Registration {
     }
 
     /// Registers new keys in place of `saved`, and removes the old client from the service. If the
-    /// service refuses, the old keys stay.
+    /// service refuses, the old keys stay, and the next attempt is due after a sixteenth of the
+    /// limits: generating keys takes seconds in some schemes.
     async fn rotate(
         &self,
         context: Context<'_>,
         lock: &Locked<'_>,
-        saved: SavedRegistration,
+        mut saved: SavedRegistration,
     ) -> Result<SavedRegistration> {
         match self.register_and_read(context, lock).await {
             Ok(fresh) => {
@@ -182,6 +183,10 @@ impl Registration {
                 Ok(fresh)
             }
             Err(error) => {
+                let Rotation { queries, age } = self.rotation;
+                saved.queries = queries - queries / 16;
+                let now = context.service.platform.unix_time();
+                saved.registered = now.saturating_sub((age - age / 16).as_secs());
                 lock.drop_keys().await?;
                 lock.write(saved.clone()).await?;
                 if error.is_version_change() { Err(error) } else { Ok(saved) }

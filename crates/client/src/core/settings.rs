@@ -27,7 +27,7 @@ pub struct Settings {
     pub owner_key: Option<OwnerKey>,
     /// Requirements on the owner's signed checkpoints.
     pub checkpoint: CheckpointSettings,
-    /// How long a registered client keeps its keys.
+    /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
@@ -35,8 +35,9 @@ pub struct Settings {
     pub watcher: Watcher,
 }
 
-/// How long a registered client keeps its keys. Then it registers anew, before its next lookup. If
-/// the service refuses, it goes on with the old keys and tries again at the lookup after that.
+/// Limits after which a registered client replaces its keys. It registers anew before its next
+/// lookup. If the service refuses, it keeps the old keys, and tries again after a sixteenth of these
+/// limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// Number of queries under one registration.
@@ -64,8 +65,8 @@ pub struct CheckpointSettings {
     pub witnesses: Vec<VerifyingKey>,
     /// Minimum number of known witnesses that must have cosigned.
     pub cosignatures: usize,
-    /// Time for which a service that shows an older version than this client has seen is asked
-    /// again; `None` for 30 seconds.
+    /// Time for retries if the service shows an older version than this client has seen; `None` for
+    /// 30 seconds.
     pub patience: Option<Duration>,
 }
 

@@ -111,7 +111,7 @@ pub struct Offer {
     memo: Arc<Mutex<Memo>>,
 }
 
-/// What the service has computed for clients: tests register the same clients many times.
+/// Results that the service has computed for clients: tests register the same clients many times.
 #[derive(Default)]
 struct Memo {
     /// Accepted keys by their bytes.

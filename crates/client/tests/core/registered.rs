@@ -105,7 +105,7 @@ fn look_up(peer: &mut Peer, session: &mut Session) -> (String, String) {
 }
 
 #[test]
-fn keys_are_replaced_after_so_many_queries() {
+fn keys_are_replaced_after_a_number_of_queries() {
     let (mut peer, mut session) = open_with(Rotation { queries: 3, ..Rotation::default() });
     let found: Vec<_> = (0..5).map(|_| look_up(&mut peer, &mut session)).collect();
     assert_eq!(found, pairs(&[("0", "0"), ("0", "1"), ("0", "2"), ("1", "0"), ("1", "1")]));
@@ -139,6 +139,21 @@ fn keys_stay_while_the_service_refuses_new_ones() {
     assert_eq!(found, pairs(&[("0", "1"), ("0", "2")]));
     peer.registering = None;
     assert_eq!(look_up(&mut peer, &mut session), ("1".to_owned(), "0".to_owned()));
+}
+
+/// New keys are expensive to make: a client does not make them for every lookup that follows.
+#[test]
+fn a_refused_replacement_is_tried_again_later() {
+    let (mut peer, mut session) = open_with(Rotation { queries: 32, ..Rotation::default() });
+    (0..32).for_each(|_| drop(look_up(&mut peer, &mut session)));
+    peer.registering = Some((413, "over_quota"));
+    let attempts: Vec<bool> = (0..5)
+        .map(|_| {
+            peer.run(session.get(&[Wanted::Index(4)])).unwrap();
+            short(&peer.take()).contains(&"POST /clients".to_owned())
+        })
+        .collect();
+    assert_eq!(attempts, [true, false, true, false, true]);
 }
 
 #[test]

@@ -251,13 +251,13 @@ fn trace_and_expansion_separate_coefficients() {
     }
 }
 
-/// What a trace leaves in cancelled coefficients is correlated with public signs: sums with these
+/// Errors of a trace in cancelled coefficients are correlated, with public signs: sums with these
 /// signs are far above those of independent errors, but within the bound for all combinations.
 #[test]
 fn errors_of_a_trace_are_correlated_within_the_bound() {
     let case = Case::new();
     let (ring, keys, steps) = (case.ring(), case.galois_keys(), 8);
-    // Where an error of the first step at X arrives after the others.
+    // The image of an error of the first step at X after the other steps.
     let x: Vec<i32> = (0..DEGREE as i32).map(|k| i32::from(k == 1)).collect();
     let mut image = ring.from_signed(&x);
     for step in 1..steps {

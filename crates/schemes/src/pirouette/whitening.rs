@@ -13,7 +13,7 @@ use papir_ring::prg::Seed;
 use crate::shared::matrices;
 use crate::shared::messages::{EmptyPublic, PublicSeed};
 
-/// What a client needs to remove the stream.
+/// Removal of the stream by a client.
 pub trait Whitening {
     /// Removes the stream from the bytes of an item, in all planes. No branch depends on the item.
     fn remove(&self, item: u64, bytes: &mut [u8]);

@@ -22,6 +22,24 @@ pub(super) fn routes(before: Routes) -> Routes {
     before.add(__path_note, note).add(__path_proof, proof).add(__path_log, log)
 }
 
+/// Responses of all routes besides the checkpoint itself, for the OpenAPI document.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "describes responses")]
+enum Other {
+    /// the client's copy is up to date
+    #[response(status = 304, headers(
+        ("etag" = String, description = "changes with every signature"),
+        ("papir-version" = String, description = "the version"),
+    ))]
+    NotModified,
+    /// `unknown_database`; `no_checkpoint`: the database is not signed
+    #[response(status = 404)]
+    NotFound(ErrorBody),
+    /// `not_ready`: the database is still loading
+    #[response(status = 503, headers(("retry-after" = u64, description = "seconds")))]
+    NotReady(ErrorBody),
+}
+
 /// Fetch the signed checkpoint.
 ///
 /// The head of the database's log, signed by its owner and cosigned by witnesses: a C2SP
@@ -37,13 +55,7 @@ pub(super) fn routes(before: Routes) -> Routes {
         (status = 200, description = "the signed note", content_type = "text/plain", headers(
             ("etag" = String, description = "changes with every signature"),
             ("papir-version" = String, description = "the version"))),
-        (status = 304, description = "the client's copy is up to date", headers(
-            ("etag" = String, description = "changes with every signature"),
-            ("papir-version" = String, description = "the version"))),
-        (status = 404, description = "`unknown_database`; `no_checkpoint`: the database is not signed",
-         body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Other,
     )
 )]
 async fn note(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -> Result<Response, Problem> {
@@ -65,13 +77,7 @@ async fn note(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -
         (status = 200, description = "the proof (docs/formats.md)", content_type = "text/plain", headers(
             ("etag" = String, description = "changes with every signature"),
             ("papir-version" = String, description = "the version"))),
-        (status = 304, description = "the client's copy is up to date", headers(
-            ("etag" = String, description = "changes with every signature"),
-            ("papir-version" = String, description = "the version"))),
-        (status = 404, description = "`unknown_database`; `no_checkpoint`: the database is not signed",
-         body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Other,
     )
 )]
 async fn proof(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -> Result<Response, Problem> {
@@ -93,13 +99,7 @@ async fn proof(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) 
          headers(
             ("etag" = String, description = "changes with every signature"),
             ("papir-version" = String, description = "the version"))),
-        (status = 304, description = "the client's copy is up to date", headers(
-            ("etag" = String, description = "changes with every signature"),
-            ("papir-version" = String, description = "the version"))),
-        (status = 404, description = "`unknown_database`; `no_checkpoint`: the database is not signed",
-         body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Other,
     )
 )]
 async fn log(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -> Result<Response, Problem> {

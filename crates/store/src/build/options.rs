@@ -60,7 +60,7 @@ pub struct BuildOptions {
     pub encrypt: Option<OwnerKey>,
     /// Signs the version with this key; `None` for an unsigned one.
     pub sign: Option<Sign>,
-    /// The signed snapshot whose log goes on; `None` for the file at `out`, if it exists.
+    /// The signed snapshot whose log this version extends; `None` for the file at `out`, if it exists.
     pub former: Option<PathBuf>,
     /// Allows an unsigned version in place of a signed one. Clients that pin its owner's key
     /// refuse it.

@@ -53,8 +53,8 @@ pub(super) struct Delegate {
     all_databases: bool,
     #[command(flatten)]
     validity: Validity,
-    /// How long the publisher may sign, as in 90d. Renew the certificate before its end: clients
-    /// refuse versions of this publisher afterwards.
+    /// Validity of the certificate, for example 90d. Renew it in time: clients refuse versions of
+    /// this publisher afterwards.
     #[arg(long = "for", value_name = "TIME")]
     length: Span,
 }
@@ -73,7 +73,7 @@ pub(super) struct Rotate {
     to: PathBuf,
     #[command(flatten)]
     validity: Validity,
-    /// How long versions signed with the old key are still accepted, as in 30d.
+    /// Time in which versions signed with the old key are still accepted, for example 30d.
     #[arg(long, value_name = "TIME")]
     overlap: Span,
 }

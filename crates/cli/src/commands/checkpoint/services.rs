@@ -159,7 +159,7 @@ fn difference(one: &str, first: &Log, other: &str, second: &Log) -> Option<Strin
     ))
 }
 
-/// What a place shows. A prepared file shows its log.
+/// The log at an address, or of a prepared file.
 fn shown(place: &str, options: &Options) -> Result<ShownLog, Failure> {
     if ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme)) {
         return papir_client::fetch_log(place, options).map_err(connecting::explain);

@@ -11,7 +11,7 @@ use rand_core::Rng;
 use super::world::{Other, Side};
 use crate::peer::{Call, Peer, refusal, rng};
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     List,

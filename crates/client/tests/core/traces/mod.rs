@@ -24,7 +24,7 @@ mod world;
 
 use world::World;
 
-/// One script in so many is played over HTTP against most schemes.
+/// Against most schemes, every ninth script is also played over HTTP.
 const SOME: usize = 9;
 
 /// One test for each private scheme, so that a failure names it.

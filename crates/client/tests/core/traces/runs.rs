@@ -14,7 +14,7 @@ const CALLS: usize = 3;
 /// Most calls besides those that every script has.
 const MORE_CALLS: usize = 40;
 
-/// What the server sees of a request or of its absence.
+/// A request as the server sees it, or another event between requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     Request {
@@ -28,7 +28,7 @@ pub enum Seen {
     Other(Event),
 }
 
-/// What the server sees of all lookups, and how they ended.
+/// The server's observations of all lookups, and their outcomes.
 #[derive(Debug)]
 pub struct Observed {
     pub seen: Vec<Seen>,

@@ -10,7 +10,7 @@ use super::world::Other;
 pub struct Script {
     pub name: String,
     pub faults: Vec<Fault>,
-    /// What the client must have for the faults to be met.
+    /// The client's registration at the start.
     pub start: Start,
     /// Set if the client waits between its requests, for seconds or minutes.
     pub waits: bool,
@@ -33,7 +33,7 @@ const SECOND: Range<usize> = 1..2;
 const ALL: Range<usize> = 0..usize::MAX;
 
 /// Every refusal of the interface, and some that no service sends.
-const REFUSALS: [(u16, &str); 28] = [
+const REFUSALS: [(u16, &str); 30] = [
     (400, "interrupted"),
     (400, "malformed"),
     (400, "no_client"),
@@ -43,12 +43,14 @@ const REFUSALS: [(u16, &str); 28] = [
     (401, "unauthorized"),
     (403, "forbidden"),
     (403, "not_allowed"),
+    (404, "no_checkpoint"),
     (404, "no_registry"),
     (404, "unknown_database"),
     (404, "unknown_route"),
     (405, "wrong_method"),
     (408, "too_slow"),
     (409, "already_registered"),
+    (409, "ticket_too_far"),
     (409, "upload_incomplete"),
     (409, "wrong_offset"),
     (409, "wrong_version"),

@@ -18,7 +18,7 @@ use super::scripts::{Script, Start};
 use super::world::{Side, Want, World};
 use crate::peer::Call;
 
-/// What the server sees.
+/// An observation of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Connected,

@@ -1,4 +1,4 @@
-//! What traces and expansions do to errors, as linear maps without keys.
+//! Traces and expansions of errors, as linear maps without keys.
 
 use super::super::Standard;
 use super::super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT};
@@ -24,8 +24,8 @@ fn divided(poly: &[i64], shift: usize) -> Vec<i64> {
     (0..DEGREE).map(place).collect()
 }
 
-/// Where the error of step `first` at X^(2^first) is after the other steps: `traced` of a trace,
-/// then those of an expansion, one polynomial for each of its outputs.
+/// Images of the error of step `first` at X^(2^first) after the other steps: `traced` steps of a
+/// trace, then those of an expansion. One polynomial for each output.
 fn images(first: usize, traced: usize) -> Vec<Vec<i64>> {
     let mut error = vec![0; DEGREE];
     error[1 << first] = 1;

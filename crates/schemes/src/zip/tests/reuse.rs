@@ -1,4 +1,4 @@
-//! What a server learns from two queries under one number: both indices, at once.
+//! Attack on a reused number: two queries under it reveal both indices to the server.
 
 use papir_core::scheme::{Client, Server, Wire};
 use papir_core::{RecordBuffer, Shape};
