@@ -35,7 +35,7 @@ mod state;
 
 #[cfg(feature = "blocking")]
 pub use blocking::{Connection, Options, Registrations, fetch_log, ready};
-pub use core::{CheckpointSettings, Costs, MoreSchemes, Rotation, ShownLog, Token, Watcher};
+pub use core::{CheckpointSettings, Costs, MoreSchemes, Pin, Rotation, ShownLog, Token, Watcher};
 pub use error::{Error, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_client::{Connection, Costs, Options, Watcher};
+use papir_client::{Connection, Costs, Options, Pin, Watcher};
 use papir_lookup::Root;
 use serde_json::{Map, Value, json};
 
@@ -106,7 +106,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = arguments.trust.add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     let watcher = Watcher::new(Bars::new());
-    let options = Options { root: arguments.root, pin: true, watcher, ..arguments.state.add_to(options)? };
+    let options =
+        Options { root: arguments.root, pin: Pin::OwnerAndRoot, watcher, ..arguments.state.add_to(options)? };
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 

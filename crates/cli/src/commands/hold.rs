@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_client::{Connection, Options, Watcher};
+use papir_client::{Connection, Options, Pin, Watcher};
 
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
@@ -44,8 +44,11 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.trust.add_to(arguments.connecting.options(false)?)?;
-    let options =
-        Options { pin: true, watcher: Watcher::new(Bars::new()), ..arguments.state.add_to(options)? };
+    let options = Options {
+        pin: Pin::OwnerAndRoot,
+        watcher: Watcher::new(Bars::new()),
+        ..arguments.state.add_to(options)?
+    };
     let mut connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let held = connection.hold_ahead(arguments.lookups)?;
     writeln!(std::io::stdout(), "tickets for {held} lookup(s) held")?;

@@ -7,7 +7,7 @@ use papir_core::OwnerKey;
 use papir_lookup::Root;
 
 use super::platform::Native;
-use crate::core::{CheckpointSettings, MoreSchemes, Rotation, Service, Settings, Token, Watcher};
+use crate::core::{CheckpointSettings, MoreSchemes, Pin, Rotation, Service, Settings, Token, Watcher};
 use crate::error::Result;
 use crate::state::{Passphrase, StateFiles};
 
@@ -20,10 +20,10 @@ pub struct Options {
     pub allow_not_private: bool,
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
-    /// Pins the root of a verifiable database and the owner's key of a signed one on first use, in
-    /// the directory of client state. From then on the database must have this root, and be signed
-    /// under this key. A given `root` or key replaces the pinned one.
-    pub pin: bool,
+    /// Kept from the first use of a database, in the directory of client state: by default the
+    /// owner's key of a signed database. From then on the database must be signed under this key. A
+    /// given key or `root` replaces the pinned one.
+    pub pin: Pin,
     /// Requirements on the owner's signed checkpoints, among them the owner's public key.
     pub checkpoint: CheckpointSettings,
     /// The bearer token, if the service requires one.
@@ -32,8 +32,8 @@ pub struct Options {
     pub insecure_http: bool,
     /// PEM file of root certificates to trust instead of the public ones.
     pub ca: Option<PathBuf>,
-    /// The directory of client state; `None` for [`crate::default_state_directory`]. Schemes
-    /// without client state do not use it.
+    /// The directory of client state; `None` for [`crate::default_state_directory`]. It holds the
+    /// state of registered clients, and pins.
     pub state: Option<PathBuf>,
     /// The passphrase that encrypts the state on disk; `None` relies on the files' permissions.
     pub passphrase: Option<Passphrase>,

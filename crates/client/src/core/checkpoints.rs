@@ -10,7 +10,7 @@ use papir_protocol::{DatabaseInfo, limit, path};
 
 use super::owner_pin::PinnedOwner;
 use super::service::Service;
-use super::settings::Settings;
+use super::settings::{Pin, Settings};
 use super::storage::Storage;
 use super::task::Io;
 use crate::error::{Error, Result};
@@ -51,7 +51,10 @@ impl OwnerTrust {
     /// The given key, or the pinned one if keys are pinned.
     pub(crate) async fn open(io: &Io, service: &Service, name: &str, settings: &Settings) -> Result<Self> {
         let slot = service.address.identity(name);
-        let pin = if settings.pin { Storage::new(io, &slot).owner().await? } else { None };
+        let pin = match settings.pin {
+            Pin::Nothing => None,
+            Pin::Owner | Pin::OwnerAndRoot => Storage::new(io, &slot).owner().await?,
+        };
         let owner = settings.checkpoint.owner.clone().or_else(|| pin.as_ref().map(|pin| pin.key.clone()));
         Ok(Self { known: owner.is_some(), owner, pin, accepted: None })
     }
@@ -136,7 +139,7 @@ impl OwnerTrust {
         let former = self.pin_of([trusted, &accepted.owner]);
         let first = former.map_or(trusted, |pin| &pin.first).clone();
         let pin = PinnedOwner { key: accepted.owner.clone(), first, highest: accepted.seen };
-        if settings.pin && self.pin.as_ref() != Some(&pin) {
+        if settings.pin != Pin::Nothing && self.pin.as_ref() != Some(&pin) {
             let slot = service.address.identity(name);
             let lock = Storage::new(io, &slot).lock().await?;
             // Another process may have seen a newer version meanwhile.

@@ -14,7 +14,7 @@ use super::pins;
 use super::queries::{QueryReply, QueryRequest};
 use super::registration::{Context, Registration};
 use super::service::Service;
-use super::settings::Settings;
+use super::settings::{Pin, Settings};
 use super::storage::Storage;
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
@@ -72,12 +72,19 @@ impl Session {
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
         let Fetched { info, lookup, accepted } =
             fetch::fetch(io, &service, &name, &settings, &trust, &mut costs).await?;
+        let slot = service.address.identity(&name);
+        let storage = Storage::new(io, &slot);
         // A root that the trusted owner signed needs no pin: the next version has another one. But
         // a pinned root is checked before the key of a first checkpoint is pinned: otherwise a
         // service could replace the root by a key of its own.
-        if settings.pin && (settings.root.is_some() || accepted.is_none() || !trust.is_known()) {
-            let slot = service.address.identity(&name);
-            let (storage, url) = (Storage::new(io, &slot), service.url(&path::database(&name)));
+        let first_key = accepted.is_some() && !trust.is_known();
+        let checks_root = match settings.pin {
+            Pin::Nothing => false,
+            Pin::Owner => first_key && storage.has_root().await?,
+            Pin::OwnerAndRoot => settings.root.is_some() || accepted.is_none() || first_key,
+        };
+        if checks_root {
+            let url = service.url(&path::database(&name));
             let root = pins::check_or_pin(storage, &url, settings.root, lookup.root()).await?;
             settings.root = if accepted.is_some() { settings.root } else { root };
         }

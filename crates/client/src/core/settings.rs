@@ -21,8 +21,8 @@ pub struct Settings {
     pub allow_not_private: bool,
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
-    /// Pins the root of a verifiable database and the owner's key of a signed one on first use.
-    pub pin: bool,
+    /// Kept from the first use of a database, and compared from then on.
+    pub pin: Pin,
     /// The owner's key of an encrypted database.
     pub owner_key: Option<OwnerKey>,
     /// Requirements on the owner's signed checkpoints.
@@ -33,6 +33,20 @@ pub struct Settings {
     pub schemes: MoreSchemes,
     /// Receives the progress of long work on the client.
     pub watcher: Watcher,
+}
+
+/// The trust in a database that a client keeps from its first use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// None. Nothing is stored, and pins of other sessions are not read.
+    Nothing,
+    /// The owner's key of a signed database, and the highest sequence seen. Updates and rotations
+    /// keep it valid.
+    #[default]
+    Owner,
+    /// Also the root of a verifiable database. If the database is not signed, every update is
+    /// refused until the caller gives the new root.
+    OwnerAndRoot,
 }
 
 /// Limits after which a registered client replaces its keys. It registers anew before its next

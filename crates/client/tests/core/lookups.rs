@@ -1,7 +1,7 @@
 //! Lookups without registration.
 
 use papir_client::Error;
-use papir_client::core::{Method, Request, Service, Session, Settings, Step, Task};
+use papir_client::core::{Method, Pin, Request, Service, Session, Settings, Step, Task};
 use papir_core::erased::ErasedServer;
 use papir_core::{Error as CoreError, Goal, NoProgress};
 use papir_lookup::Wanted;
@@ -216,7 +216,8 @@ fn bodies_of_another_version_are_not_read() {
         Service::new("https://papir.example", None, false, std::sync::Arc::new(FixedPlatform::default()))
             .unwrap();
     let mut peer = Peer::new(simple(1));
-    let mut step = Session::open(service, Settings::default()).start();
+    let settings = Settings { pin: Pin::Nothing, ..Settings::default() };
+    let mut step = Session::open(service, settings).start();
     let public: Request = loop {
         step = match step {
             Step::Send(request, _) if request.path.ends_with("/public") => break request,

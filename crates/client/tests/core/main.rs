@@ -5,4 +5,5 @@ mod checkpoints;
 mod lookups;
 mod peer;
 mod registered;
+mod signing;
 mod traces;

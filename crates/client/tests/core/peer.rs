@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
+use papir_checkpoint::Log;
 use papir_client::core::{
-    Failure, Method, Platform, Request, Response, SavedRegistration, Service, Session, Settings, Step,
-    StoreAction, StoreLock, StoreRequest, Stored, Task, Token,
+    Failure, Method, PinnedOwner, Platform, Request, Response, SavedRegistration, Service, Session, Settings,
+    Step, StoreAction, StoreLock, StoreRequest, Stored, Task, Token,
 };
 use papir_client::{ClientStatus, DatabaseInfo, Result, SizesInfo};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{NoProgress, RecordBuffer};
-use papir_lookup::{Bundle, KeywordLayout};
-use papir_protocol::{DatabaseList, ErrorBody, ErrorDetail, code, header, limit};
+use papir_lookup::{Bundle, KeywordLayout, Root};
+use papir_protocol::{CheckpointInfo, DatabaseList, ErrorBody, ErrorDetail, code, header, limit};
 use rand_core::{CryptoRng, SeedableRng};
 
 pub const RECORDS: u64 = 50;
@@ -179,6 +180,14 @@ pub struct Peer {
     pub clients: Vec<Registered>,
     /// The refusal of every registration.
     pub registering: Option<(u16, &'static str)>,
+    /// The checkpoint of the newest version, if the database is signed.
+    pub log: Option<Log>,
+    /// Checkpoints that are shown before `log`, each once.
+    pub behind: VecDeque<Log>,
+    /// The pinned owner's key.
+    pub pin: Option<PinnedOwner>,
+    /// The pinned root.
+    pub root: Option<Root>,
     /// Keys that the client keeps while it uploads them.
     kept: Option<Vec<u8>>,
 }
@@ -209,6 +218,10 @@ impl Peer {
             platform: Arc::default(),
             clients: Vec::new(),
             registering: None,
+            log: None,
+            behind: VecDeque::new(),
+            pin: None,
+            root: None,
             kept: None,
         }
     }
@@ -241,7 +254,7 @@ impl Peer {
             step = match step {
                 Step::Send(request, then) => {
                     let call = Call::of(&request);
-                    self.log(Event::Sent(call.clone()));
+                    self.record(Event::Sent(call.clone()));
                     then.resume(deliver(self, &call).map(|response| read(&request, response)))
                 }
                 Step::Wait(duration, then) => {
@@ -261,7 +274,7 @@ impl Peer {
 
     /// Lets time pass.
     pub fn wait(&self, duration: Duration) {
-        self.log(Event::Waited(duration.as_secs()));
+        self.record(Event::Waited(duration.as_secs()));
         self.platform.advance(duration);
     }
 
@@ -270,7 +283,7 @@ impl Peer {
         self.platform.now()
     }
 
-    pub fn log(&self, event: Event) {
+    pub fn record(&self, event: Event) {
         self.events.lock().unwrap().push(event);
     }
 
@@ -286,7 +299,7 @@ impl Peer {
 
     pub fn respond(&mut self, request: &Request) -> Result<Response, Failure> {
         let call = Call::of(request);
-        self.log(Event::Sent(call.clone()));
+        self.record(Event::Sent(call.clone()));
         Ok(read(request, self.receive(&call)?))
     }
 
@@ -296,6 +309,7 @@ impl Peer {
         Ok(match (call.method, segments.as_slice()) {
             (Method::Get, []) => json(200, &DatabaseList { databases: vec![self.info().summary()] }),
             (Method::Get, ["table"]) => json(200, &self.info()),
+            (Method::Get, ["table", "checkpoint", "proof"]) => self.proof(),
             (Method::Get, ["table", "public"]) => self.public(),
             (Method::Post, ["table", "query"]) => match self.script.pop_front() {
                 Some(reply) => self.refuse(reply),
@@ -337,8 +351,26 @@ impl Peer {
             security_source: None,
             failure_log2: None,
             parameters: Default::default(),
-            checkpoint: None,
+            checkpoint: self.shown().map(|log| {
+                let sequence = log.newest().unwrap().sequence;
+                CheckpointInfo { sequence, time: EPOCH }
+            }),
         }
+    }
+
+    /// The checkpoint that is shown next.
+    fn shown(&self) -> Option<&Log> {
+        self.behind.front().or(self.log.as_ref())
+    }
+
+    fn proof(&mut self) -> Response {
+        let Some(log) = self.shown() else {
+            return refusal(404, code::NO_CHECKPOINT);
+        };
+        let body = log.proof().unwrap().encode().unwrap().into_bytes();
+        self.behind.pop_front();
+        let headers = vec![("papir-version".to_owned(), self.newest().server.version().to_string())];
+        Response { status: 200, headers, body: Ok(body) }
     }
 
     fn public(&self) -> Response {
@@ -479,9 +511,21 @@ impl Peer {
                 self.kept = None;
                 ("drop keys", Stored::Done)
             }
+            StoreAction::KeepOwner(pin) => {
+                self.pin = Some(pin);
+                ("pin", Stored::Done)
+            }
+            StoreAction::Pin(root) => {
+                self.root = Some(root);
+                ("pin root", Stored::Done)
+            }
+            // Reading a pin is no event.
+            StoreAction::Owner => return Stored::Owner(self.pin.clone()),
+            StoreAction::HasRoot => return Stored::Found(self.root.is_some()),
+            StoreAction::Root => return Stored::Root(self.root),
             other => panic!("{other:?}"),
         };
-        self.log(Event::Stored(name));
+        self.record(Event::Stored(name));
         stored
     }
 }

@@ -8,6 +8,7 @@ use papir_client::core::{Failure, Method, Response};
 use papir_protocol::header;
 use rand_core::Rng;
 
+use super::signed::Shown;
 use super::world::{Other, Side};
 use crate::peer::{Call, Peer, refusal, rng};
 
@@ -16,6 +17,7 @@ use crate::peer::{Call, Peer, refusal, rng};
 pub enum Place {
     List,
     Info,
+    Checkpoint,
     Public,
     Query,
     Register,
@@ -30,6 +32,7 @@ impl Place {
         match (call.method, segments.as_slice()) {
             (Method::Get, []) => Self::List,
             (Method::Get, ["table"]) => Self::Info,
+            (Method::Get, ["table", "checkpoint", "proof"]) => Self::Checkpoint,
             (Method::Get, ["table", "public"]) => Self::Public,
             (Method::Post, ["table", "query"]) => Self::Query,
             (Method::Post, ["table", "clients"]) => Self::Register,
@@ -74,6 +77,8 @@ pub enum Lie {
     Version(Option<&'static str>),
     /// From now on, another database.
     Swap(Other),
+    /// From now on, this checkpoint.
+    Show(Shown),
     /// The public part of another database, described as this one.
     PublicOf(Other),
     /// A response after this many seconds.
@@ -145,6 +150,10 @@ impl<'a> Liar<'a> {
             }
             Lie::Swap(other) => {
                 peer.versions.push(self.side.other(*other));
+                None
+            }
+            Lie::Show(shown) => {
+                peer.log = shown.log(self.side);
                 None
             }
             _ => None,

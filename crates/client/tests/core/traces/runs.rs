@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use papir_client::Error;
 use papir_client::core::{Method, Session, Task};
 
 use super::liar::Liar;
@@ -9,6 +10,8 @@ use super::scripts::{Script, Start};
 use super::world::{Side, Want, World};
 use crate::peer::{Call, Event, Offer, Peer};
 
+/// Most attempts to open a session.
+pub const OPENINGS: usize = 2;
 /// Calls that every script has.
 const CALLS: usize = 3;
 /// Most calls besides those that every script has.
@@ -39,7 +42,7 @@ pub struct Observed {
 
 /// Plays a script for every lookup of a database.
 pub fn compare(world: &World, side: &Side, script: &Script) {
-    if script.start != Start::Any && side.registered.is_none() {
+    if !script.applies_to(side) {
         return;
     }
     let first = observe(world, side, script, &side.wanted[0]);
@@ -65,37 +68,48 @@ pub fn calls<'a>(side: &'a Side, want: &'a Want) -> [Vec<&'a Want>; CALLS] {
 
 /// The calls of every script, and more until all faults were played. Errors do not stop the caller.
 fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Observed {
-    let mut peer = side.peer(script.start != Start::New);
+    let mut peer = script.peer(side, script.start != Start::New);
     let mut liar = Liar::new(side, &script.faults);
-    let mut seen = Vec::new();
-    let opened = Session::open(peer.service().unwrap(), world.settings.clone());
-    let mut outcomes = Vec::new();
-    match run(&mut peer, &mut liar, &mut seen, opened) {
-        Ok(mut session) => {
-            let more = std::iter::repeat_n(vec![want], MORE_CALLS);
-            for (number, call) in calls(side, want).into_iter().chain(more).enumerate() {
-                if number >= CALLS && liar.played >= script.faults.len() {
-                    break;
-                }
-                let wanted: Vec<_> = call.iter().map(|want| want.wanted()).collect();
-                let found = run(&mut peer, &mut liar, &mut seen, session.get(&wanted));
-                outcomes.push(found.map_or_else(|error| error.code().to_owned(), |_| "ok".to_owned()));
+    let mut observed = Observed { seen: Vec::new(), outcomes: Vec::new(), played: 0 };
+    if let Some(mut session) = observed.open(world, &mut peer, &mut liar) {
+        let more = std::iter::repeat_n(vec![want], MORE_CALLS);
+        for (number, call) in calls(side, want).into_iter().chain(more).enumerate() {
+            if number >= CALLS && liar.played >= script.faults.len() {
+                break;
             }
+            let wanted: Vec<_> = call.iter().map(|want| want.wanted()).collect();
+            observed.run(&mut peer, &mut liar, session.get(&wanted));
         }
-        Err(error) => outcomes.push(error.code().to_owned()),
     }
-    Observed { seen, outcomes, played: liar.played }
+    observed.played = liar.played;
+    observed
 }
 
-/// Runs a task against the liar, and adds what the server sees.
-fn run<T>(peer: &mut Peer, liar: &mut Liar<'_>, seen: &mut Vec<Seen>, task: Task<'_, T>) -> T {
-    let output = peer.run_through(task, &mut |peer, call| {
-        // Before the response: it may be of another version.
-        seen.extend(peer.take().into_iter().map(|event| see(event, peer)));
-        liar.deliver(peer, call)
-    });
-    seen.extend(peer.take().into_iter().map(|event| see(event, peer)));
-    output
+impl Observed {
+    /// Opens a session, again after an error: the client may resume what was interrupted.
+    fn open(&mut self, world: &World, peer: &mut Peer, liar: &mut Liar<'_>) -> Option<Session> {
+        (0..OPENINGS).find_map(|_| {
+            let service = peer.service().unwrap();
+            self.run(peer, liar, Session::open(service, world.settings.clone()))
+        })
+    }
+
+    /// Runs a task against the liar, and adds what the server sees and the outcome.
+    fn run<T>(
+        &mut self,
+        peer: &mut Peer,
+        liar: &mut Liar<'_>,
+        task: Task<'_, Result<T, Error>>,
+    ) -> Option<T> {
+        let output = peer.run_through(task, &mut |peer, call| {
+            // Before the response: it may be of another version.
+            self.seen.extend(peer.take().into_iter().map(|event| see(event, peer)));
+            liar.deliver(peer, call)
+        });
+        self.seen.extend(peer.take().into_iter().map(|event| see(event, peer)));
+        self.outcomes.push(output.as_ref().map_or_else(|error| error.code().to_owned(), |_| "ok".to_owned()));
+        output.ok()
+    }
 }
 
 fn see(event: Event, peer: &Peer) -> Seen {

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::liar::{Fault, Lie, Place};
-use super::world::Other;
+use super::signed::Shown;
+use super::world::{Other, Side};
+use crate::peer::Peer;
 
 /// Faults that are played together.
 #[derive(Clone, Debug)]
@@ -14,6 +16,23 @@ pub struct Script {
     pub start: Start,
     /// Set if the client waits between its requests, for seconds or minutes.
     pub waits: bool,
+    /// Set if the database is signed.
+    pub signed: bool,
+}
+
+impl Script {
+    /// Returns whether the scheme has what the script lies about.
+    pub fn applies_to(&self, side: &Side) -> bool {
+        let uploads = self.faults.iter().any(|fault| fault.place == Place::Upload);
+        (self.start == Start::Any || side.registered.is_some()) && (!uploads || side.uploads())
+    }
+
+    /// The service at the start of the script.
+    pub fn peer(&self, side: &Side, registered: bool) -> Peer {
+        let mut peer = side.peer(registered);
+        peer.log = if self.signed { Shown::Current.log(side) } else { None };
+        peer
+    }
 }
 
 /// The client at the start of a script.
@@ -77,6 +96,8 @@ pub fn all() -> Vec<Script> {
         waiting(),
         registering(),
         resuming(),
+        uploading(),
+        signing(),
     ]
     .concat()
 }
@@ -87,7 +108,13 @@ fn script(name: impl Into<String>, faults: &[(Place, Range<usize>, Lie)]) -> Scr
         when: when.clone(),
         lie: lie.clone(),
     };
-    Script { name: name.into(), faults: faults.iter().map(fault).collect(), start: Start::Any, waits: false }
+    Script {
+        name: name.into(),
+        faults: faults.iter().map(fault).collect(),
+        start: Start::Any,
+        waits: false,
+        signed: false,
+    }
 }
 
 /// The list of databases and the description.
@@ -251,4 +278,84 @@ fn resuming() -> Vec<Script> {
         ..script(format!("resuming: {name}"), &[(Place::Status, FIRST, lie)])
     };
     lies.into_iter().map(resumed).collect()
+}
+
+/// Lies to a client that uploads its keys in parts.
+fn uploading() -> Vec<Script> {
+    let lies = [
+        ("refused as gone", Lie::Refuse(410, "client_gone")),
+        ("refused for another offset", Lie::Refuse(409, "wrong_offset")),
+        ("refused as too long", Lie::Refuse(413, "too_long")),
+        ("lost", Lie::Lost),
+        ("cut", Lie::Cut),
+        ("noise", Lie::Noise),
+        ("nothing received", Lie::Json(|json| json["uploaded_bytes"] = 0.into())),
+        ("more received than sent", Lie::Json(|json| json["uploaded_bytes"] = u64::MAX.into())),
+        ("never whole", Lie::Json(|json| json["status"] = "uploading".into())),
+        ("whole too early", Lie::Json(|json| json["status"] = "registered".into())),
+    ];
+    let upload = |(name, lie): (&str, Lie)| Script {
+        start: Start::New,
+        ..script(format!("uploading: {name}"), &[(Place::Upload, FIRST, lie)])
+    };
+    let parts = |name: &str, change| Script {
+        start: Start::New,
+        ..script(name, &[(Place::Register, FIRST, Lie::Json(change)), (Place::Upload, SECOND, Lie::Lost)])
+    };
+    let short =
+        parts("uploading: short parts, and the second lost", |json| json["part_bytes"] = 40_000.into());
+    let empty = Script {
+        start: Start::New,
+        ..script(
+            "uploading: empty parts",
+            &[(Place::Register, FIRST, Lie::Json(|json| json["part_bytes"] = 0.into()))],
+        )
+    };
+    lies.into_iter().map(upload).chain([short, empty]).collect()
+}
+
+/// Lies about the checkpoint of a signed database.
+fn signing() -> Vec<Script> {
+    let signed =
+        |name: &str, faults: &[_]| Script { signed: true, ..script(format!("signed: {name}"), faults) };
+    let damages = [
+        ("a byte shorter", Lie::Shorter),
+        ("a byte longer", Lie::Longer),
+        ("empty", Lie::Empty),
+        ("noise", Lie::Noise),
+        ("another bit", Lie::LastBit),
+        ("cut", Lie::Cut),
+        ("lost", Lie::Lost),
+        ("refused", Lie::Refuse(404, "no_checkpoint")),
+        ("of another version", Lie::Version(Some("0123456789abcdef"))),
+    ];
+    let damaged = |(name, lie): (&str, Lie)| {
+        signed(&format!("the first checkpoint {name}"), &[(Place::Checkpoint, FIRST, lie)])
+    };
+    let described = |name: &str, change| signed(name, &[(Place::Info, FIRST, Lie::Json(change))]);
+    // The service refuses the query, so that the client fetches the checkpoint again.
+    let again = |name: &str, shown, swap: Option<Other>| {
+        let refuse = Lie::Refuse(409, "wrong_version");
+        let first = [Some(Lie::Show(shown)), swap.map(Lie::Swap), Some(refuse)];
+        let faults: Vec<_> = first.into_iter().flatten().map(|lie| (Place::Query, FIRST, lie)).collect();
+        signed(&format!("at the first query: {name}"), &faults)
+    };
+    let mut scripts: Vec<_> = damages.into_iter().map(damaged).collect();
+    scripts.extend([
+        described("no lie", |_| ()),
+        described("described as another sequence", |json| json["checkpoint"]["sequence"] = 9.into()),
+        described("described as not signed", |json| json["checkpoint"] = serde_json::Value::Null),
+        signed("of another owner from the start", &[(Place::List, FIRST, Lie::Show(Shown::Stranger))]),
+        again("the same checkpoint", Shown::Current, None),
+        again("another owner", Shown::Stranger, None),
+        again("not signed any more", Shown::Unsigned, None),
+        again("another database under the same checkpoint", Shown::Current, Some(Other::Newer)),
+        again("two versions of one sequence", Shown::Forked(Other::Newer), Some(Other::Newer)),
+        again("the next version", Shown::Next(Other::Newer), Some(Other::Newer)),
+        again("half of the records", Shown::Next(Other::Half), Some(Other::Half)),
+        again("another scheme", Shown::Next(Other::Scheme), Some(Other::Scheme)),
+        again("a scheme that is not private", Shown::Next(Other::Plain), Some(Other::Plain)),
+        Script { waits: true, ..again("an older version", Shown::Older, None) },
+    ]);
+    scripts
 }

@@ -13,7 +13,7 @@ use papir_client::{Connection, Error, Options};
 use papir_protocol::header;
 
 use super::liar::Liar;
-use super::runs::{assert_same, calls};
+use super::runs::{OPENINGS, assert_same, calls};
 use super::scripts::{Script, Start};
 use super::world::{Side, Want, World};
 use crate::peer::Call;
@@ -27,7 +27,7 @@ enum Seen {
 
 /// Plays a script over HTTP for every lookup of a database.
 pub fn compare(world: &World, side: &Side, script: &Script) {
-    if script.waits || script.start != Start::Any && side.registered.is_none() {
+    if script.waits || !script.applies_to(side) {
         return;
     }
     let first = observe(world, side, script, &side.wanted[0]);
@@ -47,7 +47,7 @@ fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Vec<Seen
         state: Some(state.path().to_owned()),
         ..Options::default()
     };
-    let service = Mutex::new((side.peer(false), Liar::new(side, &[])));
+    let service = Mutex::new((script.peer(side, false), Liar::new(side, &[])));
     let (seen, stopped) = (Mutex::new(Vec::new()), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -60,7 +60,8 @@ fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Vec<Seen
             Connection::open_with(&url, &options).unwrap().register().unwrap();
         }
         service.lock().unwrap().1 = Liar::new(side, &script.faults);
-        let _ = look_up(&url, &options, side, want);
+        // Opened again after an error: the client may resume what was interrupted.
+        let _ = (0..OPENINGS).any(|_| look_up(&url, &options, side, want).is_ok());
         stopped.store(true, Ordering::SeqCst);
         let _ = TcpStream::connect(listener.local_addr().unwrap());
     });
@@ -119,6 +120,7 @@ fn read_call(reader: &mut impl BufRead) -> Option<(String, Call)> {
         "GET" => Method::Get,
         "POST" => Method::Post,
         "PATCH" => Method::Patch,
+        "DELETE" => Method::Delete,
         other => panic!("{other}"),
     };
     let path = words.next()?.to_owned();

@@ -145,6 +145,11 @@ impl Side {
         side
     }
 
+    /// Returns whether clients upload their keys in parts.
+    pub fn uploads(&self) -> bool {
+        self.offer.server.describe().sizes.keys > 64 << 10
+    }
+
     pub fn other(&self, other: Other) -> Offer {
         self.others.iter().find(|(one, _)| *one == other).unwrap().1.clone()
     }
