@@ -68,7 +68,7 @@ fn databases_without_a_checkpoint_are_used_as_before_unless_a_key_is_known() {
     let refused = |peer: &mut Peer, settings| {
         let error = peer.open(settings).err().unwrap();
         assert!(matches!(error, Error::NoCheckpoint { .. }), "{error}");
-        assert_eq!(events(&peer), ["GET ", "GET "], "nothing is fetched or stored");
+        assert_eq!(events(peer), ["GET ", "GET "], "nothing is fetched or stored");
     };
     refused(&mut peer, given(owner(1).public()));
     let highest = Seen { sequence: 0, leaf: [0; 32] };

@@ -31,13 +31,13 @@ enum Other {
         ("etag" = String, description = "changes with every signature"),
         ("papir-version" = String, description = "the version"),
     ))]
-    NotModified,
+    Unchanged,
     /// `unknown_database`; `no_checkpoint`: the database is not signed
     #[response(status = 404)]
-    NotFound(ErrorBody),
+    Unsigned(ErrorBody),
     /// `not_ready`: the database is still loading
     #[response(status = 503, headers(("retry-after" = u64, description = "seconds")))]
-    NotReady(ErrorBody),
+    Loading(ErrorBody),
 }
 
 /// Fetch the signed checkpoint.
