@@ -92,6 +92,7 @@ pub mod parsers {
             keys_bytes: 400,
             registered: 0,
             queries: 0,
+            place: None,
             state: state.to_vec().into(),
         };
         Ok(state::write(&saved, None)?.to_vec())

@@ -162,6 +162,20 @@ impl Registry {
         }
     }
 
+    /// Claims the ticket numbers of queries for a version that is not answered. The service has seen
+    /// the queries, so the numbers must not hide others. Does not count as a use of the client.
+    pub(crate) fn claim_unanswered(
+        &self,
+        database: &Database,
+        credentials: &Credentials,
+    ) -> Result<(), ClientError> {
+        let Some(id) = credentials.client.filter(|_| !credentials.tickets.is_empty()) else {
+            return Ok(());
+        };
+        let window = window(self.ahead(database));
+        Ok(self.store.claim_unanswered(database.name(), id, &credentials.tickets, window)?)
+    }
+
     /// Reads a ticket without using it.
     pub(crate) fn ticket(
         &self,

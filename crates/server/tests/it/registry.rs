@@ -101,7 +101,8 @@ fn a_refused_query_uses_no_ticket() {
         (vec![id, ("papir-ticket", "0,1")], &query.bytes, (400, "ticket_count")),
         (vec![id, ("papir-ticket", "-1")], &query.bytes, (400, "malformed")),
         (vec![id, ("papir-ticket", "0")], &damaged, (400, "wrong_length")),
-        (vec![id, ("papir-ticket", "0")], &old, (409, "wrong_version")),
+        (vec![("papir-client", &*"0".repeat(32)), ("papir-ticket", "0")], &old, (410, "client_gone")),
+        (vec![id], &old, (409, "wrong_version")),
         (vec![id, ("papir-ticket", "18446744073709551615")], &query.bytes, (410, "ticket_used")),
     ] {
         let found = code(&headers, body);
@@ -116,6 +117,37 @@ fn a_refused_query_uses_no_ticket() {
         (client.status()["tickets_used"].clone(), other.status()["tickets_used"].clone()),
         (1.into(), 1.into())
     );
+}
+
+/// The service has seen such a query, although it answers none of its version.
+#[test]
+fn a_query_for_another_version_claims_the_number() {
+    let directory = TempDir::new().unwrap();
+    let server = start(registry(directory.path()));
+    let mut client = registered(&server);
+    client.wait_for("tickets_ready", 4);
+    let queries = [client.query(7), client.query(8), client.query(9)];
+    let version = papir_core::Version([9; 8]);
+    let header = Header { kind: Kind::Query, scheme: 0xfff0, version };
+    let seal = |bytes: &[u8]| envelope::seal(&header, &bytes[24..bytes.len() - 8]);
+    let url = format!("{}/v1/databases/table/query", server.url());
+    let ask = |named: &[(&str, &str)], number: &str, body: &[u8]| {
+        let client = [("papir-client", client.id.as_str()), ("papir-ticket", number)];
+        let reply = send("POST", &url, &[&client[..], named].concat(), body);
+        if reply.status == 200 { "answered".to_owned() } else { reply.code() }
+    };
+    // By the query's envelope, and by the header, before the body is read.
+    assert_eq!(ask(&[], "0", &seal(&queries[0].bytes)), "wrong_version");
+    assert_eq!(client.status()["next_ticket"], 1);
+    assert_eq!(ask(&[("papir-version", &version.to_string())], "1", &queries[1].bytes), "wrong_version");
+    assert_eq!((&client.status()["next_ticket"], &client.status()["tickets_used"]), (&2.into(), &2.into()));
+    for number in ["0", "1"] {
+        assert_eq!(ask(&[], number, &queries[0].bytes), "ticket_used");
+        assert_eq!(get(&client.at(&format!("/tickets/{number}"))).code(), "ticket_used");
+    }
+    assert_eq!(ask(&[], "2", &queries[2].bytes), "answered");
+    assert_eq!(ask(&[("papir-version", &version.to_string())], "2", &queries[2].bytes), "wrong_version");
+    assert_eq!(ask(&[], "2", &queries[2].bytes), "answered", "the first claim stays");
 }
 
 /// Queries may be lost before the service sees them, so that a client is far ahead. From the first
