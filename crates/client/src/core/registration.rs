@@ -1,5 +1,6 @@
 //! A client's registration at one database: created, uploaded, used, replaced.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,12 +193,12 @@ impl Registration {
             let saved = self.usable(context, &lock).await?;
             let state = self.cache.take(client, &saved.state)?;
             let next = client.next_ticket(&state)?.filter(|_| queries > 0);
-            let readiness = match next {
-                Some(next) => self.readiness(context, &saved.client, next, queries).await?,
-                None => Readiness::Ready,
-            };
-            match readiness {
-                Readiness::Ready => return Ok(OpenState { lock, saved, state, waited }),
+            let numbers = next.map(|next| next..next.saturating_add(queries as u64)).unwrap_or_default();
+            match self.readiness(context, &saved.client, &numbers).await? {
+                Readiness::Ready => {
+                    self.ready.use_up(&saved.client, numbers.end);
+                    return Ok(OpenState { lock, saved, state, waited });
+                }
                 Readiness::Unusable if !replaced => {
                     replaced = true;
                     self.register_and_read(context, &lock).await?;
@@ -234,25 +235,17 @@ impl Registration {
         }
     }
 
-    /// Checks whether the service has the tickets of a client's queries from number `next` on. Asks
-    /// the service only if the last known tickets are used up.
-    async fn readiness(
-        &self,
-        context: Context<'_>,
-        client: &str,
-        next: u64,
-        queries: usize,
-    ) -> Result<Readiness> {
-        let end = next.saturating_add(queries as u64);
-        if self.ready.covers(client, end) {
+    /// Checks whether the service has the tickets of these numbers. Asks the service only if the last
+    /// known tickets are used up.
+    async fn readiness(&self, context: Context<'_>, client: &str, numbers: &Range<u64>) -> Result<Readiness> {
+        if numbers.is_empty() || self.ready.covers(client, numbers) {
             return Ok(Readiness::Ready);
         }
-        let path = self.path(client);
-        let Some(status) = context.service.client_status(context.io, &path).await? else {
+        let Some(status) = context.service.client_status(context.io, &self.path(client)).await? else {
             return Ok(Readiness::Unusable);
         };
         self.ready.note(&status);
-        Ok(readiness(&status, next, end))
+        Ok(readiness(&status, numbers))
     }
 
     /// Returns true if the keys were kept for long enough.

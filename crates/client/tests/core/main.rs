@@ -4,5 +4,8 @@
 mod checkpoints;
 mod lookups;
 mod peer;
+mod places;
 mod registered;
+mod ticket_table;
+mod tickets;
 mod traces;

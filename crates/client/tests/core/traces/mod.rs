@@ -17,7 +17,7 @@
 
 mod liar;
 mod runs;
-mod schemes;
+pub mod schemes;
 mod scripts;
 mod socket;
 mod world;
