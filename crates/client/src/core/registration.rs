@@ -241,7 +241,9 @@ impl Registration {
         if numbers.is_empty() || self.ready.covers(client, numbers) {
             return Ok(Readiness::Ready);
         }
-        let Some(status) = context.service.client_status(context.io, &self.path(client)).await? else {
+        // Tickets are prepared for the newest version only. The client must move to it, not wait.
+        let (path, version) = (self.path(client), Some(context.lookup.version()));
+        let Some(status) = context.service.client_status(context.io, &path, version).await? else {
             return Ok(Readiness::Unusable);
         };
         self.ready.note(&status);
@@ -340,7 +342,7 @@ impl Registration {
             return Ok(None);
         };
         let path = self.path(&saved.client);
-        let Some(status) = context.service.client_status(context.io, &path).await? else {
+        let Some(status) = context.service.client_status(context.io, &path, None).await? else {
             return Ok(None);
         };
         if status.is_uploading() {

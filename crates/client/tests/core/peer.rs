@@ -318,7 +318,13 @@ impl Peer {
                 None => self.answer(call)?,
             },
             (Method::Post, ["table", "clients"]) => self.register(call)?,
-            (Method::Get, ["table", "clients", id]) => self.status(id),
+            (Method::Get, ["table", "clients", id]) => {
+                let newest = self.newest().server.version().to_string();
+                match call.header(header::VERSION).filter(|named| **named != newest) {
+                    Some(_) => refusal(409, code::WRONG_VERSION),
+                    None => self.status(id),
+                }
+            }
             (Method::Get, ["table", "clients", id, "tickets", number]) => {
                 self.held_ticket(id, number.parse()?)?
             }

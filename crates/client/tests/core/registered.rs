@@ -1,4 +1,5 @@
 //! Lookups of registered clients: their state is durable before a query is sent.
+#![allow(unreachable_pub)]
 
 use papir_client::Error;
 use std::time::Duration;

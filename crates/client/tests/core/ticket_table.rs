@@ -1,4 +1,5 @@
 //! A client's tickets at the scripted service, in virtual time.
+#![allow(unreachable_pub)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -53,10 +54,9 @@ impl TicketTable {
         self.prepared.contains(&(version.to_owned(), number))
     }
 
-    /// Number of prepared and unclaimed tickets of a version.
+    /// Number of prepared tickets of a version from the next number on, without a gap.
     pub fn ready(&self, version: &str) -> u64 {
-        let ready = |(of, number): &&(String, u64)| of == version && !self.claims.contains_key(number);
-        self.prepared.iter().filter(ready).count() as u64
+        (self.next..).take_while(|number| self.is_prepared(version, *number)).count() as u64
     }
 
     /// Returns true if a ticket is prepared and unclaimed.

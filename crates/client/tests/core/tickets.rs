@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use papir_client::core::{Response, Session};
 use papir_lookup::Wanted;
+use papir_testkit::stateful;
 
-use crate::peer::{Event, Peer, queries, record, short};
+use crate::peer::{Event, Peer, queries, record, records, rng, short};
 use crate::registered::{look_up, open, pairs, tickets};
 
 const EACH: Duration = Duration::from_secs(20);
@@ -102,9 +103,9 @@ fn a_client_ahead_of_the_service_does_not_wait_for_ever() {
     let sent = tickets(&peer.take());
     assert!(sent.len() > 1 && sent.iter().all(|one| *one == sent[0]), "the same bytes: {sent:?}");
     assert_eq!(sent[0].1, "6");
-    // The service has followed.
-    get(&mut peer, &mut session, &[4]);
-    assert_eq!(tickets(&peer.take()), pairs(&[("0", "7")]));
+    // The service has followed. Tickets of skipped numbers are not taken for those of the next.
+    (0..4).for_each(|_| get(&mut peer, &mut session, &[4]));
+    assert_eq!(tickets(&peer.take()), pairs(&[("0", "7"), ("0", "8"), ("0", "9"), ("0", "10")]));
 }
 
 /// The service's tables are of an earlier time.
@@ -159,4 +160,24 @@ fn a_client_that_is_removed_while_it_waits_registers_once() {
     let names = short(&peer.take());
     assert_eq!(names.iter().filter(|name| *name == "POST /clients").count(), 1);
     assert!(!names.contains(&"POST /query".to_owned()));
+}
+
+/// Tickets of the old version are no longer prepared, and the old keys may not fit the new one.
+#[test]
+fn a_client_follows_a_new_version_while_it_waits() {
+    for keys_bytes in [stateful::KEYS_BYTES, stateful::KEYS_BYTES + 8] {
+        let (mut peer, mut session) = slow();
+        let task = session.get(&[Wanted::Index(4)]);
+        let mut looks = 0;
+        let values = peer.run_through(task, &mut |peer, call| {
+            looks += usize::from(call.path.ends_with("/clients/0"));
+            if looks == 2 && peer.versions.len() == 1 {
+                let newer = stateful::setup(&records(2), keys_bytes, &mut rng(2)).unwrap();
+                peer.versions.push(newer.into());
+            }
+            peer.receive(call)
+        });
+        assert_eq!(values.unwrap(), [Some(record(2, 4))]);
+        assert_eq!(queries(&peer.take()).len(), 1, "{keys_bytes}");
+    }
 }

@@ -215,6 +215,20 @@ impl Store {
         Ok(())
     }
 
+    /// Number of prepared tickets with the numbers from `next` on, without a gap.
+    pub(crate) fn ready_from(&self, id: ClientId, version: Version, next: u64) -> Result<u64> {
+        let tickets = self.tables.begin_read()?.open_table(TICKETS)?;
+        let key = |number| (id.number(), version_number(version), number);
+        let mut ready = 0;
+        for (entry, expected) in tickets.range(key(next)..=key(u64::MAX))?.zip(next..) {
+            if entry?.0.value() != key(expected) {
+                break;
+            }
+            ready += 1;
+        }
+        Ok(ready)
+    }
+
     /// Counts a client's tickets of one version, or of all versions if `None`.
     pub(crate) fn count_tickets(&self, id: ClientId, version: Option<Version>) -> Result<TicketCounts> {
         let transaction = self.tables.begin_read()?;

@@ -409,7 +409,8 @@ fn tickets_are_prepared_while_no_query_runs() {
         assert_eq!(asked.join().unwrap(), 200);
     });
     // Tickets 1 to 3, and four after ticket 4, which the refused query claimed.
-    client.wait_for("tickets_ready", 7);
+    client.wait_for("tickets_ready", 4);
+    assert_eq!(get(&clients_url(&server)).json()["counts"]["tickets_ready"], 7);
     assert_eq!(client.ask(&late).status, 200);
 }
 
@@ -433,6 +434,8 @@ fn downloading_a_ticket_does_not_use_it() {
         assert_eq!((far.status, far.code().as_str()), (409, "ticket_too_far"), "{number}");
     }
     let other = send("GET", &client.at("/tickets/1"), &[("papir-version", "0123456789abcdef")], &[]);
+    assert_eq!((other.status, other.code().as_str()), (409, "wrong_version"));
+    let other = send("GET", &client.at(""), &[("papir-version", "0123456789abcdef")], &[]);
     assert_eq!((other.status, other.code().as_str()), (409, "wrong_version"));
     // A requested ticket is prepared next.
     let start = Instant::now();

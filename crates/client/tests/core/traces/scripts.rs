@@ -275,6 +275,8 @@ fn tickets() -> Vec<Script> {
         Script { waits: false, ..all("more ready than there are", always()) },
         Script { waits: false, ..all("later numbers than the client has", later()) },
         all("earlier numbers than the client has", earlier()),
+        all("another version each time", Lie::Refuse(409, "wrong_version")),
+        all("gone each time", Lie::Refuse(410, "client_gone")),
         told("one after the other", &turns.collect::<Vec<_>>()),
     ]
 }

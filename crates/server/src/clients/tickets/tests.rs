@@ -99,6 +99,22 @@ fn tickets_are_taken_all_or_none() {
     assert_eq!(counts, TicketCounts { ready: 2, used: 4 });
 }
 
+#[test]
+fn tickets_are_ready_up_to_the_first_gap() {
+    let table = Table::new();
+    let ready = || table.store.ready_from(id(), OLD, table.row().next_ticket).unwrap();
+    table.put(OLD, 5);
+    table.put(NEW, 4);
+    assert_eq!(ready(), 4);
+    table.take(OLD, &[(1, 1)]).unwrap();
+    assert_eq!(ready(), 2, "without the skipped ticket 0");
+    table.put(OLD, 4);
+    assert_eq!(ready(), 4);
+    assert_eq!(table.store.ready_from(id(), NEW, 5).unwrap(), 0);
+    assert_eq!(table.store.ready_from(id(), OLD, u64::MAX).unwrap(), 0);
+    assert_eq!(table.store.ready_from(ClientId::of(6), OLD, 0).unwrap(), 0);
+}
+
 /// Queries are lost before the service sees them; it follows the client's numbers.
 #[test]
 fn a_client_that_is_far_ahead_is_not_shut_out() {
