@@ -320,9 +320,10 @@ impl Peer {
             (Method::Post, ["table", "clients"]) => self.register(call)?,
             (Method::Get, ["table", "clients", id]) => {
                 let newest = self.newest().server.version().to_string();
-                match call.header(header::VERSION).filter(|named| **named != newest) {
-                    Some(_) => refusal(409, code::WRONG_VERSION),
-                    None => self.status(id),
+                match call.header(header::VERSION) {
+                    Some(version) if version != newest => refusal(409, code::WRONG_VERSION),
+                    Some(_) if self.refuses_keys(id) => refusal(410, code::CLIENT_GONE),
+                    _ => self.status(id),
                 }
             }
             (Method::Get, ["table", "clients", id, "tickets", number]) => {
@@ -393,7 +394,7 @@ impl Peer {
             }
             return Ok(refusal(409, code::WRONG_VERSION));
         }
-        if id.is_some_and(|id| self.client(id).is_none()) {
+        if id.is_some_and(|id| self.refuses_keys(id)) {
             return Ok(refusal(410, code::CLIENT_GONE));
         }
         let uses: Vec<(u64, &[u8])> = numbers.iter().copied().zip(queries.iter().copied()).collect();
@@ -413,6 +414,13 @@ impl Peer {
         }
         (self.damage)(&mut answers);
         Ok(Response { status: 200, headers: Vec::new(), body: Ok(answers) })
+    }
+
+    /// Returns true if the client does not exist, or the newest version refuses its keys.
+    fn refuses_keys(&self, id: &str) -> bool {
+        self.client(id).is_none_or(|client| {
+            client.keys.is_some() && self.newest().accept_keys(&client.received).is_err()
+        })
     }
 
     /// A client's tickets, prepared until now.

@@ -67,6 +67,19 @@ impl Registry {
         Ok(keys)
     }
 
+    /// Checks that a version accepts a client's keys, if they are complete. No ticket is ever prepared
+    /// for a version that refuses them.
+    ///
+    /// # Errors
+    /// [`ClientError::Gone`], [`ClientError::Storage`].
+    pub(crate) fn check_keys(&self, database: &Database, id: ClientId) -> Result<(), ClientError> {
+        let row = self.row(database.name(), id)?;
+        match self.load_keys(database, id, &row) {
+            Ok(_) | Err(ClientError::Incomplete { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The parsed keys of a client, without counting a use.
     pub(super) fn load_keys(
         &self,

@@ -117,7 +117,14 @@ async fn show(
 ) -> Result<Json<ClientStatus>, Problem> {
     let (Registration { database, registry }, id) = client(&app, path)?;
     check_version(&database, &headers)?;
-    blocking(move || registry.show(&database, id).map(Json)).await
+    let names_version = named_version(&headers)?.is_some();
+    blocking(move || {
+        if names_version {
+            registry.check_keys(&database, id)?;
+        }
+        registry.show(&database, id).map(Json)
+    })
+    .await
 }
 
 /// Remove a client with its keys and tickets.

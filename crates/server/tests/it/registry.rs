@@ -337,6 +337,9 @@ fn a_new_version_keeps_compatible_keys_and_refuses_others() {
     server.handle.replace(stateful(SMALL + 1, 3)).unwrap();
     let mut moved = unregistered(&server);
     moved.id.clone_from(&client.id);
+    let named = moved.client.version().to_string();
+    let status = send("GET", &moved.at(""), &[("papir-version", &named)], &[]);
+    assert_eq!((status.status, status.code().as_str()), (410, "client_gone"));
     let query = moved.query(4);
     let reply = moved.ask_with("9", &query.bytes);
     assert_eq!((reply.status, reply.code().as_str()), (410, "client_gone"));
