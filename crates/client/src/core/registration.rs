@@ -213,7 +213,8 @@ impl Registration {
                 }
                 Readiness::Preparing => break,
                 Readiness::Unusable => {
-                    let reason = "the client was removed right after it registered".to_owned();
+                    let reason =
+                        "a client that has just registered is gone, or its tickets are used".to_owned();
                     return Err(unexpected(&self.url(context), reason));
                 }
             }
