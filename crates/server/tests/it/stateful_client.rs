@@ -241,6 +241,11 @@ fn of_two_copies_of_a_state_one_is_refused_and_registers_again() {
         let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
         drop(open(&server.url(), &state));
         copy_with_place(&state, &backup);
+        // Both see at the start that tickets are ready, and do not ask again before their queries.
+        let ready = || get(&clients_url(&server)).json()["clients"][0]["tickets_ready"].as_u64();
+        while ready() != Some(4) {
+            thread::sleep(Duration::from_millis(5));
+        }
         let (mut first, mut second) = (open(&server.url(), &state), open(&server.url(), &backup));
         assert_eq!(first.get_index(1).unwrap(), record(1));
         let refused = second.get_index(2).unwrap_err();
