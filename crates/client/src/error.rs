@@ -152,6 +152,12 @@ pub enum Error {
         /// The service's message.
         message: String,
     },
+    /// The service did not prepare the tickets of the queries in time. No query was sent.
+    #[error("{url}: the service has not prepared the tickets of this client's next queries: try later")]
+    NoTicket {
+        /// The address of the database's clients.
+        url: String,
+    },
     /// The lookup failed: for example, an answer is damaged.
     #[error(transparent)]
     Lookup(papir_lookup::Error),
@@ -208,6 +214,7 @@ impl Error {
             Self::Passphrase { .. } => "passphrase",
             Self::State { .. } => "state",
             Self::StateCopied { .. } => "state_copied",
+            Self::NoTicket { .. } => code::NO_TICKET,
             Self::Lookup(error) => error.code(),
             Self::Core(error) => error.code(),
         }

@@ -58,7 +58,7 @@ pub mod psi {
 pub mod parsers {
     use papir_protocol::{DatabaseInfo, DatabaseList, ErrorBody};
 
-    use crate::core::{Address, SavedRegistration};
+    use crate::core::{Address, Place, SavedRegistration};
     use crate::error::Result;
     use crate::state;
 
@@ -92,6 +92,7 @@ pub mod parsers {
             keys_bytes: 400,
             registered: 0,
             queries: 0,
+            place: (!uploading).then_some(Place { slot: [1; 32], boot: [2; 32] }),
             state: state.to_vec().into(),
         };
         Ok(state::write(&saved, None)?.to_vec())

@@ -26,7 +26,7 @@ pub struct ClientStatus {
     pub part_bytes: u64,
     /// The last version of the database that accepted its keys.
     pub version: String,
-    /// Prepared, unused tickets of the newest version.
+    /// Prepared tickets of the newest version with the numbers from `next_ticket` on, without a gap.
     pub tickets_ready: u64,
     /// Used tickets, kept for retries.
     pub tickets_used: u64,

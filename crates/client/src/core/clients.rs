@@ -15,9 +15,19 @@ use crate::error::Result;
 const MAX_BUSY_RETRIES: usize = 30;
 
 impl Service {
-    /// The status of a client; `None` if it does not exist.
-    pub(crate) async fn client_status(&self, io: &Io, path: &str) -> Result<Option<ClientStatus>> {
-        let response = self.call(io, request(Method::Get, path)).await?;
+    /// The status of a client; `None` if it does not exist. Refused if `version` is named and is not
+    /// the newest.
+    pub(crate) async fn client_status(
+        &self,
+        io: &Io,
+        path: &str,
+        version: Option<Version>,
+    ) -> Result<Option<ClientStatus>> {
+        let mut request = request(Method::Get, path);
+        if let Some(version) = version {
+            request = request.with_header(header::VERSION, version.to_string());
+        }
+        let response = self.call(io, request).await?;
         self.unless_gone(path, response)
     }
 

@@ -17,7 +17,8 @@ pub struct Costs {
     pub fetch: Duration,
     /// Time to make queries.
     pub query: Duration,
-    /// Time from sending queries to receiving the answers, including advised waits.
+    /// Time from sending queries to receiving the answers, including waits for the server and for
+    /// tickets.
     pub round_trip: Duration,
     /// Time to decode answers.
     pub extract: Duration,

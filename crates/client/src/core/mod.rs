@@ -23,7 +23,8 @@
 //! | `service`, `queries`, `clients` | single calls, with their retries |
 //! | `fetch`, `pins` | choice of the database, its public part and its pinned root |
 //! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
-//! | `registration`, `record`, `storage`, `state_cache` | registered clients and their state |
+//! | `registration`, `record`, `storage`, `state_cache`, `place` | registered clients and their state |
+//! | `ready_tickets` | waiting for a client's tickets |
 //! | `session`, `lookups`, `costs` | lookups in one database |
 //! | `psi` | private set intersection |
 //! | `operator` | administration of registered clients, for the operator |
@@ -38,9 +39,11 @@ mod lookups;
 mod operator;
 mod owner_pin;
 mod pins;
+mod place;
 mod platform;
 pub mod psi;
 mod queries;
+mod ready_tickets;
 mod record;
 mod registration;
 mod request;
@@ -57,6 +60,7 @@ pub use costs::Costs;
 pub use logs::{ShownLog, fetch_log};
 pub use operator::{RegisteredClients, ready};
 pub use owner_pin::PinnedOwner;
+pub use place::Place;
 pub use platform::Platform;
 pub use record::SavedRegistration;
 pub use request::{Failure, Header, Method, Request, Response};

@@ -51,7 +51,7 @@ impl RegisteredClients {
     /// Errors of the network.
     pub fn show(&self, id: &str) -> Task<'_, Result<Option<ClientStatus>>> {
         let path = self.path_of(id);
-        Task::new(|io| async move { self.service.client_status(&io, &path?).await })
+        Task::new(|io| async move { self.service.client_status(&io, &path?, None).await })
     }
 
     /// Removes a client. Returns whether it existed.

@@ -12,7 +12,7 @@ use super::task::Io;
 use crate::error::{Error, Result};
 
 /// Maximum time to wait for the server to prepare a client's tickets.
-const TICKET_TIMEOUT: Duration = Duration::from_secs(600);
+pub(super) const TICKET_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Queries to send.
 pub(crate) struct QueryRequest<'a> {

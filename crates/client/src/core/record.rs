@@ -1,12 +1,13 @@
 //! Format of a saved registration.
 //!
 //! ```text
-//! format version, 2 (1 byte); 1 while keys are being uploaded (1); length of the keys (8);
+//! format version, 3 (1 byte); 1 while keys are being uploaded (1); length of the keys (8);
 //! time of the registration in seconds since 1970 (8); number of queries since then (8);
+//! 1 if bound to a place (1), and then the hashes of the slot (32) and of the boot (32);
 //! then length (8) and bytes of the database's address, of the client's id, and of the state, which
 //! is an envelope
 //! ```
-//! Version 1 has neither time nor number.
+//! Versions 1 and 2 have no place. Version 1 has neither time nor number.
 
 use std::fmt;
 
@@ -14,9 +15,11 @@ use papir_core::codec::Reader;
 use papir_core::{Formats, Result};
 use zeroize::Zeroizing;
 
+use super::place::Place;
+
 /// Format numbers of saved registrations.
 const FORMATS: Formats =
-    Formats { what: "a saved registration", oldest: 1, written: 2, renew: "remove it to register again" };
+    Formats { what: "a saved registration", oldest: 1, written: 3, renew: "remove it to register again" };
 
 /// A registration and its state, as stored between processes. Secret.
 #[derive(Clone)]
@@ -33,6 +36,9 @@ pub struct SavedRegistration {
     pub registered: u64,
     /// Number of queries since then.
     pub queries: u64,
+    /// The place that the state is bound to. `None` in schemes without tickets, in older records, and
+    /// if the platform cannot tell.
+    pub place: Option<Place>,
     /// The scheme's state, enveloped.
     pub state: Zeroizing<Vec<u8>>,
 }
@@ -48,11 +54,14 @@ impl SavedRegistration {
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let parts = [self.address.as_bytes(), self.client.as_bytes(), &self.state];
         let length: usize = parts.iter().map(|part| 8 + part.len()).sum();
-        let mut bytes = Zeroizing::new(Vec::with_capacity(26 + length));
+        let place = self.place.map(|place| [place.slot, place.boot].concat()).unwrap_or_default();
+        let mut bytes = Zeroizing::new(Vec::with_capacity(27 + place.len() + length));
         bytes.extend_from_slice(&[FORMATS.written as u8, u8::from(self.uploading)]);
         for number in [self.keys_bytes, self.registered, self.queries] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
+        bytes.push(u8::from(self.place.is_some()));
+        bytes.extend_from_slice(&place);
         for part in parts {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(part);
@@ -71,11 +80,13 @@ impl SavedRegistration {
         FORMATS.check(format.into())?;
         let (uploading, keys_bytes) = (reader.u8()? != 0, reader.u64()?);
         let (registered, queries) = if format == 1 { (0, 0) } else { (reader.u64()?, reader.u64()?) };
+        let bound = format >= 3 && reader.u8()? != 0;
+        let place = if bound { Some(Place { slot: reader.array()?, boot: reader.array()? }) } else { None };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (address, client) = (text(reader.bytes()?), text(reader.bytes()?));
         let state = Zeroizing::new(reader.bytes()?.to_vec());
         reader.finish()?;
-        Ok(Self { address, client, uploading, keys_bytes, registered, queries, state })
+        Ok(Self { address, client, uploading, keys_bytes, registered, queries, place, state })
     }
 }
 
@@ -84,33 +95,49 @@ impl SavedRegistration {
 mod tests {
     use super::*;
 
-    #[test]
-    fn golden_bytes() {
-        let record = SavedRegistration {
+    fn record(place: Option<Place>) -> SavedRegistration {
+        SavedRegistration {
             address: "http".into(),
             client: "ab".into(),
             uploading: true,
             keys_bytes: 5,
             registered: 6,
             queries: 7,
+            place,
             state: Zeroizing::new(vec![9]),
-        };
-        let bytes = record.encode();
-        let golden =
-            b"\x02\x01\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0http\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x09";
-        assert_eq!(*bytes, golden);
-        let again = SavedRegistration::decode(&bytes).unwrap();
-        assert!(again.uploading && again.client == "ab" && again.keys_bytes == 5 && *again.state == [9]);
-        assert_eq!((again.registered, again.queries), (6, 7));
-        // Records of version 1 have neither time nor number of queries.
-        let old = [&[1], &bytes[1..10], &bytes[26..]].concat();
-        let old = SavedRegistration::decode(&old).unwrap();
-        assert_eq!((old.keys_bytes, old.registered, old.queries, &*old.client), (5, 0, 0, "ab"));
-        for length in 0..bytes.len() {
-            assert!(SavedRegistration::decode(&bytes[..length]).is_err(), "{length}");
         }
-        let newer = [&[3][..], &bytes[1..]].concat();
-        let error = SavedRegistration::decode(&newer).unwrap_err();
-        assert!(matches!(error, papir_core::Error::Format { found: 3, .. }), "{error}");
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let bytes = record(None).encode();
+        let golden =
+            b"\x03\x01\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0http\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x09";
+        assert_eq!(*bytes, golden);
+        let place = Place { slot: [3; 32], boot: [4; 32] };
+        let bound = record(Some(place)).encode();
+        assert_eq!(*bound, [&bytes[..26], &[1], &[3; 32], &[4; 32], &bytes[27..]].concat());
+        for (bytes, place) in [(bytes, None), (bound, Some(place))] {
+            let again = SavedRegistration::decode(&bytes).unwrap();
+            assert!(again.uploading && again.client == "ab" && again.keys_bytes == 5 && *again.state == [9]);
+            assert_eq!((again.registered, again.queries, again.place), (6, 7, place));
+            for length in 0..bytes.len() {
+                assert!(SavedRegistration::decode(&bytes[..length]).is_err(), "{length}");
+            }
+            let newer = [&[4][..], &bytes[1..]].concat();
+            let error = SavedRegistration::decode(&newer).unwrap_err();
+            assert!(matches!(error, papir_core::Error::Format { found: 4, .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn older_records_are_read() {
+        let bytes = record(None).encode();
+        // Version 2 has no place, and version 1 neither time nor number of queries.
+        for (version, fields, expected) in [(2, &bytes[1..26], (6, 7)), (1, &bytes[1..10], (0, 0))] {
+            let old = SavedRegistration::decode(&[&[version], fields, &bytes[27..]].concat()).unwrap();
+            assert_eq!(((old.registered, old.queries), old.place), (expected, None));
+            assert_eq!((old.keys_bytes, &*old.client, &**old.state), (5, "ab", &[9][..]));
+        }
     }
 }

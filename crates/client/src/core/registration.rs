@@ -1,19 +1,24 @@
 //! A client's registration at one database: created, uploaded, used, replaced.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use papir_core::Error as CoreError;
 use papir_core::erased::ErasedState;
 use papir_lookup::Lookup;
 use papir_protocol::{ClientStatus, path};
 
+use super::place::Place;
+use super::queries::TICKET_TIMEOUT;
+use super::ready_tickets::{Readiness, ReadyTickets, pause, readiness};
 use super::record::SavedRegistration;
 use super::service::Service;
 use super::settings::{Rotation, Settings, Watcher};
 use super::state_cache::StateCache;
 use super::storage::{Locked, Storage};
 use super::task::Io;
-use crate::error::{Result, unexpected};
+use crate::error::{Error, Result, unexpected};
 
 /// Longest keys that are sent in one request: 64 KiB.
 const MAX_KEYS_IN_ONE_REQUEST: usize = 64 << 10;
@@ -35,6 +40,7 @@ pub(crate) struct Registration {
     clients: String,
     /// Number of tickets that the server prepares ahead.
     tickets_ahead: u64,
+    ready: ReadyTickets,
     rotation: Rotation,
     cache: StateCache,
     watcher: Watcher,
@@ -45,6 +51,17 @@ pub(crate) struct StateResult<T> {
     /// The client's id.
     pub(crate) client: String,
     pub(crate) value: T,
+    /// Time spent waiting for tickets.
+    pub(crate) waited: Duration,
+}
+
+/// A state that is ready for use. It is locked.
+struct OpenState<'a> {
+    lock: Locked<'a>,
+    saved: SavedRegistration,
+    state: ErasedState,
+    /// Time spent waiting for tickets.
+    waited: Duration,
 }
 
 impl Registration {
@@ -58,6 +75,7 @@ impl Registration {
             slot: context.service.address.identity(name),
             clients: path::clients(name),
             tickets_ahead: 1,
+            ready: ReadyTickets::default(),
             rotation: settings.rotation,
             cache: StateCache::default(),
             watcher: settings.watcher.clone(),
@@ -71,13 +89,18 @@ impl Registration {
     async fn resume_or_register(&self, context: Context<'_>) -> Result<ClientStatus> {
         let lock = self.lock(context).await?;
         let resumed = match lock.read().await? {
+            Some(saved) if has_moved(context, &lock, &saved) => {
+                Some(self.register_here(context, &lock, &saved).await?)
+            }
             Some(saved) => self.resume(context, &lock, saved).await?,
             None => None,
         };
-        match resumed {
-            Some(status) => Ok(status),
-            None => self.register(context, &lock).await,
-        }
+        let status = match resumed {
+            Some(status) => status,
+            None => self.register(context, &lock).await?,
+        };
+        self.ready.note(&status);
+        Ok(status)
     }
 
     /// The number of queries that fit in one request.
@@ -96,13 +119,13 @@ impl Registration {
     pub(crate) async fn hold(&self, context: Context<'_>, queries: usize) -> Result<usize> {
         let lookup = context.lookup;
         let client = lookup.client();
-        let StateResult { client: id, value: next } =
+        let StateResult { client: id, value: next, .. } =
             self.with_state(context, 0, |state| Ok(client.next_ticket(state)?.unwrap_or_default())).await?;
         // The state is not locked while the server prepares tickets. Another process may use some
         // of them meanwhile, so the numbers are checked again below.
         let mut tickets = Vec::new();
         for number in (next..).take(queries) {
-            let path = format!("{}/{id}/tickets/{number}", self.clients);
+            let path = format!("{}/tickets/{number}", self.path(&id));
             let limit = lookup.describe().sizes.ticket;
             match context.service.ticket(context.io, &path, lookup.version(), limit).await? {
                 Some(ticket) => tickets.push((number, ticket)),
@@ -113,12 +136,17 @@ impl Registration {
             let next = client.next_ticket(state)?.unwrap_or_default();
             tickets.retain(|(number, _)| *number >= next);
             tickets.iter().try_for_each(|(_, ticket)| client.hold(state, ticket))?;
-            Ok(tickets.len())
+            Ok(())
         });
-        Ok(held.await?.value)
+        let held = held.await?;
+        if let Some((last, _)) = tickets.last() {
+            self.ready.extend(&held.client, last.saturating_add(1));
+        }
+        Ok(tickets.len())
     }
 
-    /// Runs `work`, which makes `queries` queries with the state, and stores the changed state.
+    /// Runs `work`, which makes `queries` queries with the state, and stores the changed state. First
+    /// waits until the service has their tickets.
     ///
     /// The change is durable on return. A query may be sent only then: a query made with the old
     /// state would use the same ticket again, which could reveal both indices to the server.
@@ -138,15 +166,8 @@ impl Registration {
         (prepared, made): (usize, usize),
         work: impl FnOnce(&mut ErasedState) -> Result<T>,
     ) -> Result<StateResult<T>> {
-        let lock = self.lock(context).await?;
-        let mut saved = match lock.read().await?.filter(|saved| !saved.uploading) {
-            Some(saved) if self.is_due(context, &saved) => self.rotate(context, &lock, saved).await?,
-            Some(saved) => saved,
-            // Another process removed the registration after a refusal.
-            None => self.register_and_read(context, &lock).await?,
-        };
+        let OpenState { lock, mut saved, mut state, waited } = self.open_state(context, made).await?;
         let client = context.lookup.client();
-        let mut state = self.cache.take(client, &saved.state)?;
         client.prepare(&mut state, prepared, self.watcher.progress())?;
         let value = work(&mut state)?;
         let stored = client.save_state(&state)?;
@@ -156,7 +177,78 @@ impl Registration {
             lock.write(saved.clone()).await?;
         }
         self.cache.put(client, &saved.state, state);
-        Ok(StateResult { client: saved.client, value })
+        Ok(StateResult { client: saved.client, value, waited })
+    }
+
+    /// Locks the state once the service has the tickets of its next `queries` queries. Registers if
+    /// there is no usable registration.
+    ///
+    /// # Errors
+    /// [`Error::NoTicket`] after [`TICKET_TIMEOUT`].
+    async fn open_state<'a>(&'a self, context: Context<'a>, queries: usize) -> Result<OpenState<'a>> {
+        let (client, platform) = (context.lookup.client(), &context.service.platform);
+        let (mut replaced, mut waited) = (false, Duration::ZERO);
+        for looks in 0.. {
+            let lock = self.lock(context).await?;
+            let saved = self.usable(context, &lock).await?;
+            let state = self.cache.take(client, &saved.state)?;
+            let next = client.next_ticket(&state)?.filter(|_| queries > 0);
+            let numbers = next.map(|next| next..next.saturating_add(queries as u64)).unwrap_or_default();
+            match self.readiness(context, &saved.client, &numbers).await? {
+                Readiness::Ready => {
+                    self.ready.use_up(&saved.client, numbers.end);
+                    return Ok(OpenState { lock, saved, state, waited });
+                }
+                Readiness::Unusable if !replaced => {
+                    replaced = true;
+                    self.register_and_read(context, &lock).await?;
+                }
+                Readiness::Preparing if waited < TICKET_TIMEOUT => {
+                    self.cache.put(client, &saved.state, state);
+                    // Other processes may use the state meanwhile.
+                    drop(lock);
+                    let start = platform.now();
+                    context.io.wait(pause(looks)).await;
+                    waited = waited.saturating_add(platform.now().saturating_sub(start));
+                }
+                Readiness::Preparing => break,
+                Readiness::Unusable => {
+                    let reason =
+                        "a client that has just registered is gone, or its tickets are used".to_owned();
+                    return Err(unexpected(&self.url(context), reason));
+                }
+            }
+        }
+        Err(Error::NoTicket { url: self.url(context) })
+    }
+
+    /// The saved registration, or a new one if it is missing, was saved elsewhere or is due.
+    async fn usable(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<SavedRegistration> {
+        match lock.read().await?.filter(|saved| !saved.uploading) {
+            Some(saved) if has_moved(context, lock, &saved) => {
+                self.register_here(context, lock, &saved).await?;
+                self.read_registered(context, lock).await
+            }
+            Some(saved) if self.is_due(context, &saved) => self.rotate(context, lock, saved).await,
+            Some(saved) => Ok(saved),
+            // Another process removed the registration after a refusal.
+            None => self.register_and_read(context, lock).await,
+        }
+    }
+
+    /// Checks whether the service has the tickets of these numbers. Asks the service only if the last
+    /// known tickets are used up.
+    async fn readiness(&self, context: Context<'_>, client: &str, numbers: &Range<u64>) -> Result<Readiness> {
+        if numbers.is_empty() || self.ready.covers(client, numbers) {
+            return Ok(Readiness::Ready);
+        }
+        // Tickets are prepared for the newest version only. The client must move to it, not wait.
+        let (path, version) = (self.path(client), Some(context.lookup.version()));
+        let Some(status) = context.service.client_status(context.io, &path, version).await? else {
+            return Ok(Readiness::Unusable);
+        };
+        self.ready.note(&status);
+        Ok(readiness(&status, numbers))
     }
 
     /// Returns true if the keys were kept for long enough.
@@ -178,8 +270,7 @@ impl Registration {
         match self.register_and_read(context, lock).await {
             Ok(fresh) => {
                 // An old client that cannot be removed expires.
-                let path = format!("{}/{}", self.clients, saved.client);
-                let _ = context.service.remove_client(context.io, &path).await;
+                let _ = context.service.remove_client(context.io, &self.path(&saved.client)).await;
                 Ok(fresh)
             }
             Err(error) => {
@@ -194,8 +285,30 @@ impl Registration {
         }
     }
 
+    /// Registers new keys in place of a state that was saved elsewhere. It may be an old copy, or
+    /// another copy may be in use. The service may even be the one that wants a second query under
+    /// one number, so it is asked nothing about the old client before.
+    async fn register_here(
+        &self,
+        context: Context<'_>,
+        lock: &Locked<'_>,
+        saved: &SavedRegistration,
+    ) -> Result<ClientStatus> {
+        let status = self.register(context, lock).await?;
+        // After a restart of the machine nobody uses the old client. After a copy its owner may.
+        let same_slot = |(old, new): (Place, Place)| old.slot == new.slot;
+        if saved.place.zip(lock.place()).is_some_and(same_slot) {
+            let _ = context.service.remove_client(context.io, &self.path(&saved.client)).await;
+        }
+        Ok(status)
+    }
+
     async fn register_and_read(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<SavedRegistration> {
         self.register(context, lock).await?;
+        self.read_registered(context, lock).await
+    }
+
+    async fn read_registered(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<SavedRegistration> {
         let saved = lock.read().await?;
         saved.ok_or_else(|| unexpected(&self.url(context), "no state after registering".into()))
     }
@@ -229,8 +342,8 @@ impl Registration {
         let Ok(state) = client.load_state(&saved.state) else {
             return Ok(None);
         };
-        let path = format!("{}/{}", self.clients, saved.client);
-        let Some(status) = context.service.client_status(context.io, &path).await? else {
+        let path = self.path(&saved.client);
+        let Some(status) = context.service.client_status(context.io, &path, None).await? else {
             return Ok(None);
         };
         if status.is_uploading() {
@@ -279,9 +392,11 @@ impl Registration {
             keys_bytes: keys.len() as u64,
             registered: service.platform.unix_time(),
             queries: 0,
+            place: lock.place().filter(|_| lookup.describe().limits.tickets),
             state: client.save_state(&state)?,
         };
         lock.write(saved.clone()).await?;
+        self.ready.note(&status);
         if in_one_request {
             return Ok(status);
         }
@@ -300,7 +415,7 @@ impl Registration {
         keys: &[u8],
         mut status: ClientStatus,
     ) -> Result<Option<ClientStatus>> {
-        let path = format!("{}/{}/keys", self.clients, saved.client);
+        let path = format!("{}/keys", self.path(&saved.client));
         let stuck = |reason| unexpected(&context.service.url(&path), reason);
         while status.is_uploading() {
             let offset = usize::try_from(status.uploaded_bytes).unwrap_or(usize::MAX);
@@ -328,7 +443,18 @@ impl Registration {
         Storage::new(context.io, &self.slot).lock().await
     }
 
+    /// The path of a client.
+    fn path(&self, client: &str) -> String {
+        format!("{}/{client}", self.clients)
+    }
+
     fn url(&self, context: Context<'_>) -> String {
         context.service.url(&self.clients)
     }
+}
+
+/// Returns true if the state was saved elsewhere. Schemes without tickets are not bound to a place:
+/// two queries from copies of their state have their own masks.
+fn has_moved(context: Context<'_>, lock: &Locked<'_>, saved: &SavedRegistration) -> bool {
+    context.lookup.describe().limits.tickets && saved.place != lock.place()
 }

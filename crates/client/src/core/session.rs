@@ -1,6 +1,7 @@
 //! The client of one database: lookups, version changes, registration.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use papir_checkpoint::Accepted;
 use papir_lookup::{Lookup, Pending, Wanted};
@@ -53,6 +54,8 @@ struct Prepared {
     /// The registered client's id.
     client: Option<String>,
     lookups: Pending,
+    /// Time spent waiting for tickets.
+    waited: Duration,
 }
 
 impl Session {
@@ -231,7 +234,7 @@ impl Session {
 
     async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
-        let Prepared { client, lookups } = match self.prepare(io, now).await {
+        let Prepared { client, lookups, .. } = match self.prepare(io, now).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
@@ -258,11 +261,14 @@ impl Session {
         })
     }
 
-    /// Makes the queries. Their changes to the client's state are durable on return.
+    /// Makes the queries once the service has their tickets. Their changes to the client's state are
+    /// durable on return.
     async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
         let start = self.service.platform.now();
         let prepared = self.prepare_queries(io, wanted).await;
-        self.costs.query += self.service.platform.now().saturating_sub(start);
+        let waited = prepared.as_ref().map_or(Duration::ZERO, |prepared| prepared.waited);
+        self.costs.query += self.service.platform.now().saturating_sub(start).saturating_sub(waited);
+        self.costs.round_trip += waited;
         prepared
     }
 
@@ -271,7 +277,7 @@ impl Session {
         match &self.registration {
             None => {
                 let lookups = lookup.prepare_batch(None, wanted, &mut *platform.rng())?;
-                Ok(Prepared { client: None, lookups })
+                Ok(Prepared { client: None, lookups, waited: Duration::ZERO })
             }
             Some(registration) => {
                 let queries = lookup.queries_of(wanted.len());
@@ -280,7 +286,7 @@ impl Session {
                         Ok(lookup.prepare_batch(Some(state), wanted, &mut *platform.rng())?)
                     })
                     .await?;
-                Ok(Prepared { client: Some(made.client), lookups: made.value })
+                Ok(Prepared { client: Some(made.client), lookups: made.value, waited: made.waited })
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use papir_lookup::Root;
 
 use super::owner_pin::PinnedOwner;
+use super::place::Place;
 use super::record::SavedRegistration;
 use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;
@@ -20,7 +21,7 @@ pub(crate) struct Storage<'a> {
 /// A locked slot. The lock is released when dropped.
 pub(crate) struct Locked<'a> {
     storage: Storage<'a>,
-    _lock: StoreLock,
+    lock: StoreLock,
 }
 
 impl<'a> Storage<'a> {
@@ -31,7 +32,7 @@ impl<'a> Storage<'a> {
     /// Waits for the slot's lock.
     pub(crate) async fn lock(self) -> Result<Locked<'a>> {
         match self.perform(StoreAction::Lock).await? {
-            Stored::Locked(lock) => Ok(Locked { storage: self, _lock: lock }),
+            Stored::Locked(lock) => Ok(Locked { storage: self, lock }),
             _ => Err(self.mismatched()),
         }
     }
@@ -86,6 +87,11 @@ impl<'a> Storage<'a> {
 }
 
 impl Locked<'_> {
+    /// The slot's place; `None` if the platform cannot tell.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.lock.place()
+    }
+
     /// The registration, if there is one.
     pub(crate) async fn read(&self) -> Result<Option<SavedRegistration>> {
         match self.storage.perform(StoreAction::Read).await? {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use papir_lookup::Root;
 
 use super::owner_pin::PinnedOwner;
+use super::place::Place;
 use super::record::SavedRegistration;
 
 /// A request to the storage.
@@ -78,12 +79,27 @@ pub enum Stored {
 }
 
 /// A held lock of a slot. The lock is released when dropped.
-pub struct StoreLock(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + Sync>);
+pub struct StoreLock {
+    place: Option<Place>,
+    #[expect(dead_code, reason = "held for its drop")]
+    guard: Box<dyn Any + Send + Sync>,
+}
 
 impl StoreLock {
-    /// A lock that is released when `guard` is dropped.
+    /// A lock that is released when `guard` is dropped. Its state is bound to no place.
     pub fn new(guard: impl Any + Send + Sync) -> Self {
-        Self(Box::new(guard))
+        Self { place: None, guard: Box::new(guard) }
+    }
+
+    /// The same lock of a slot at `place`; `None` if the platform cannot tell the place.
+    #[must_use]
+    pub fn at(self, place: Option<Place>) -> Self {
+        Self { place, ..self }
+    }
+
+    /// The slot's place.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.place
     }
 }
 

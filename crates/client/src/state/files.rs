@@ -38,7 +38,11 @@ impl StateFiles {
         };
         Ok(match request.action {
             StoreAction::HasRoot => Stored::Found(slot.has_root()),
-            StoreAction::Lock => Stored::Locked(StoreLock::new(slot.create_and_lock()?)),
+            StoreAction::Lock => {
+                let lock = slot.create_and_lock()?;
+                let place = lock.place();
+                Stored::Locked(StoreLock::new(lock).at(place))
+            }
             StoreAction::Read => Stored::Registration(slot.read()?),
             StoreAction::Write(saved) => done(slot.write(&saved)?),
             StoreAction::Forget => done(slot.forget()?),

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `sealed` | the format of a state file: with a checksum, or encrypted under a passphrase |
 //! | `slot` | the files of one database: locked, replaced atomically, durable |
+//! | `place` | the place of the files, which their state is bound to |
 //! | `files` | storage of the protocol core in these files; the default directory |
 //!
 //! A query uses up state that must never be used again. Therefore the changed state is on disk
 //! before the query is sent, and only one process at a time changes it.
 
 mod files;
+mod place;
 mod sealed;
 mod slot;
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
+use super::place::{self, Host};
 use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
-use crate::core::{PinnedOwner, SavedRegistration};
+use crate::core::{PinnedOwner, Place, SavedRegistration};
 use crate::error::{Error, Result};
 
 /// Longest accepted file of a pinned root, in bytes.
@@ -28,7 +29,14 @@ pub(super) struct Slot {
 
 /// A held lock: no other process or thread changes the slot. Closing the file releases it.
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Lock {
+    /// The place of the slot; `None` if the system cannot tell.
+    pub(super) fn place(&self) -> Option<Place> {
+        place::place(&self.file, &Host::this())
+    }
 }
 
 impl Slot {
@@ -57,7 +65,7 @@ impl Slot {
         let path = self.path("lock");
         let file = private(OpenOptions::new().create(true).write(true)).open(&path);
         let file = file.and_then(|file| file.lock().map(|()| file));
-        Ok(Lock { _file: file.map_err(|error| failed(&path, error))? })
+        Ok(Lock { file: file.map_err(|error| failed(&path, error))? })
     }
 
     /// The registration, if there is one.
@@ -229,6 +237,7 @@ mod tests {
             keys_bytes: 3,
             registered: 0,
             queries: 0,
+            place: None,
             state: Zeroizing::new(state.to_vec()),
         }
     }

@@ -4,6 +4,9 @@
 mod checkpoints;
 mod lookups;
 mod peer;
+mod places;
 mod registered;
 mod signing;
+mod ticket_table;
+mod tickets;
 mod traces;

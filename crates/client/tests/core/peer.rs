@@ -9,8 +9,8 @@ use std::time::Duration;
 use chacha20::ChaCha20Rng;
 use papir_checkpoint::Log;
 use papir_client::core::{
-    Failure, Method, PinnedOwner, Platform, Request, Response, SavedRegistration, Service, Session, Settings,
-    Step, StoreAction, StoreLock, StoreRequest, Stored, Task, Token,
+    Failure, Method, PinnedOwner, Place, Platform, Request, Response, SavedRegistration, Service, Session,
+    Settings, Step, StoreAction, StoreLock, StoreRequest, Stored, Task, Token,
 };
 use papir_client::{ClientStatus, DatabaseInfo, Result, SizesInfo};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
@@ -18,6 +18,8 @@ use papir_core::{NoProgress, RecordBuffer};
 use papir_lookup::{Bundle, KeywordLayout, Root};
 use papir_protocol::{CheckpointInfo, DatabaseList, ErrorBody, ErrorDetail, code, header, limit};
 use rand_core::{CryptoRng, SeedableRng};
+
+use crate::ticket_table::{AHEAD, TicketTable};
 
 pub const RECORDS: u64 = 50;
 pub const MAX_BATCH: usize = 4;
@@ -164,6 +166,14 @@ pub struct Registered {
     received: Vec<u8>,
     length: u64,
     removed: bool,
+    pub tickets: TicketTable,
+}
+
+impl Registered {
+    /// Removes the client at the service.
+    pub fn remove(&mut self) {
+        self.removed = true;
+    }
 }
 
 /// A service with one database, `table`.
@@ -178,6 +188,10 @@ pub struct Peer {
     pub saved: Option<SavedRegistration>,
     pub platform: Arc<FixedPlatform>,
     pub clients: Vec<Registered>,
+    /// Time to prepare a ticket.
+    pub ticket_time: Duration,
+    /// The place of the client's state.
+    pub place: Option<Place>,
     /// The refusal of every registration.
     pub registering: Option<(u16, &'static str)>,
     /// The checkpoint of the newest version, if the database is signed.
@@ -217,6 +231,8 @@ impl Peer {
             saved: None,
             platform: Arc::default(),
             clients: Vec::new(),
+            ticket_time: Duration::ZERO,
+            place: Some(Place { slot: [1; 32], boot: [2; 32] }),
             registering: None,
             log: None,
             behind: VecDeque::new(),
@@ -316,7 +332,17 @@ impl Peer {
                 None => self.answer(call)?,
             },
             (Method::Post, ["table", "clients"]) => self.register(call)?,
-            (Method::Get, ["table", "clients", id]) => self.status(id),
+            (Method::Get, ["table", "clients", id]) => {
+                let newest = self.newest().server.version().to_string();
+                match call.header(header::VERSION) {
+                    Some(version) if version != newest => refusal(409, code::WRONG_VERSION),
+                    Some(_) if self.refuses_keys(id) => refusal(410, code::CLIENT_GONE),
+                    _ => self.status(id),
+                }
+            }
+            (Method::Get, ["table", "clients", id, "tickets", number]) => {
+                self.held_ticket(id, number.parse()?)?
+            }
             (Method::Patch, ["table", "clients", id, "keys"]) => self.upload(id, &call.body)?,
             (Method::Delete, ["table", "clients", id]) => self.remove(id),
             other => panic!("{other:?}"),
@@ -386,29 +412,65 @@ impl Peer {
         response
     }
 
-    fn answer(&self, call: &Call) -> Result<Response, Failure> {
-        let offer = self.newest();
-        let server = &*offer.server;
-        if call.header(header::VERSION) != Some(&server.version().to_string()) {
+    fn answer(&mut self, call: &Call) -> Result<Response, Failure> {
+        let offer = self.newest().clone();
+        let (server, version) = (&*offer.server, offer.server.version().to_string());
+        let queries: Vec<&[u8]> = call.body.chunks(server.describe().sizes.query as usize).collect();
+        let numbers = call.header(header::TICKET).into_iter().flat_map(|text| text.split(','));
+        let numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap()).collect();
+        let id = call.header(header::CLIENT);
+        if call.header(header::VERSION) != Some(&version) {
+            if let Some(tickets) = id.and_then(|id| self.tickets(id)) {
+                let unanswered: Vec<(u64, &[u8])> = numbers.iter().map(|&number| (number, &[][..])).collect();
+                let _ = tickets.take("", &unanswered);
+            }
             return Ok(refusal(409, code::WRONG_VERSION));
         }
-        let client = match call.header(header::CLIENT).map(|id| self.client(id)) {
-            Some(None) => return Ok(refusal(410, code::CLIENT_GONE)),
-            Some(client) => client,
-            None => None,
-        };
+        if id.is_some_and(|id| self.refuses_keys(id)) {
+            return Ok(refusal(410, code::CLIENT_GONE));
+        }
+        let uses: Vec<(u64, &[u8])> = numbers.iter().copied().zip(queries.iter().copied()).collect();
+        if let Some(Err((status, code))) =
+            id.and_then(|id| self.tickets(id)).map(|tickets| tickets.take(&version, &uses))
+        {
+            return Ok(refusal(status, code));
+        }
+        let client = id.and_then(|id| self.client(id));
         let keys = client.and_then(|client| client.keys.as_deref());
-        let numbers = call.header(header::TICKET).into_iter().flat_map(|text| text.split(','));
-        let tickets: Vec<Vec<u8>> = numbers
-            .map(|number| offer.ticket(client.unwrap(), number.parse().unwrap()))
-            .collect::<Result<_, _>>()?;
+        let tickets: Vec<Vec<u8>> =
+            numbers.iter().map(|number| offer.ticket(client.unwrap(), *number)).collect::<Result<_, _>>()?;
         let mut answers = Vec::new();
-        for (position, query) in call.body.chunks(server.describe().sizes.query as usize).enumerate() {
+        for (position, query) in queries.into_iter().enumerate() {
             let session = ErasedSession { keys, ticket: tickets.get(position).map(Vec::as_slice) };
             answers.extend(server.answer(session, query)?);
         }
         (self.damage)(&mut answers);
         Ok(Response { status: 200, headers: Vec::new(), body: Ok(answers) })
+    }
+
+    /// Returns true if the client does not exist, or the newest version refuses its keys.
+    fn refuses_keys(&self, id: &str) -> bool {
+        self.client(id).is_none_or(|client| {
+            client.keys.is_some() && self.newest().accept_keys(&client.received).is_err()
+        })
+    }
+
+    /// A client's tickets, prepared until now.
+    fn tickets(&mut self, id: &str) -> Option<&mut TicketTable> {
+        let (version, now, each) = (self.newest().server.version().to_string(), self.now(), self.ticket_time);
+        let client = self.clients.get_mut(id.parse::<usize>().ok()?).filter(|client| !client.removed)?;
+        client.tickets.work(&version, now, each);
+        Some(&mut client.tickets)
+    }
+
+    /// Sends a ticket for the client to hold.
+    fn held_ticket(&mut self, id: &str, number: u64) -> Result<Response, Failure> {
+        let version = self.newest().server.version().to_string();
+        if !self.tickets(id).is_some_and(|tickets| tickets.is_ready(&version, number)) {
+            return Ok(refusal(503, code::NO_TICKET));
+        }
+        let ticket = self.newest().ticket(self.client(id).unwrap(), number)?;
+        Ok(Response { status: 200, headers: Vec::new(), body: Ok(ticket) })
     }
 
     fn client(&self, id: &str) -> Option<&Registered> {
@@ -419,7 +481,7 @@ impl Peer {
         if self.client(id).is_none() {
             return refusal(410, code::CLIENT_GONE);
         }
-        self.clients[id.parse::<usize>().unwrap()].removed = true;
+        self.clients[id.parse::<usize>().unwrap()].remove();
         Response { status: 204, headers: Vec::new(), body: Ok(Vec::new()) }
     }
 
@@ -433,6 +495,7 @@ impl Peer {
             received: Vec::new(),
             length: announced.unwrap_or(call.body.len() as u64),
             removed: false,
+            tickets: TicketTable::new(self.platform.now()),
         });
         let id = (self.clients.len() - 1).to_string();
         if announced.is_none() {
@@ -460,7 +523,10 @@ impl Peer {
         Ok(())
     }
 
-    fn status(&self, id: &str) -> Response {
+    fn status(&mut self, id: &str) -> Response {
+        let version = self.newest().server.version().to_string();
+        let tickets = self.tickets(id).map(|tickets| (tickets.next, tickets.ready(&version)));
+        let (next_ticket, tickets_ready) = tickets.unwrap_or_default();
         let Some(client) = self.client(id) else {
             return refusal(410, code::CLIENT_GONE);
         };
@@ -476,12 +542,12 @@ impl Peer {
             keys_bytes: client.length,
             uploaded_bytes: received,
             part_bytes: limit::PART_BYTES as u64,
-            version: self.newest().server.version().to_string(),
-            tickets_ready: 0,
+            version,
+            tickets_ready,
             tickets_used: 0,
             ticket_bytes: 0,
-            tickets_ahead: 2,
-            next_ticket: 0,
+            tickets_ahead: AHEAD,
+            next_ticket,
         };
         json(200, &status)
     }
@@ -489,7 +555,10 @@ impl Peer {
     pub fn store(&mut self, request: StoreRequest) -> Stored {
         assert_eq!(request.slot, "https://papir.example/v1/databases/table");
         let (name, stored) = match request.action {
-            StoreAction::Lock => ("lock", Stored::Locked(StoreLock::new(Unlock(Arc::clone(&self.events))))),
+            StoreAction::Lock => {
+                let lock = StoreLock::new(Unlock(Arc::clone(&self.events))).at(self.place);
+                ("lock", Stored::Locked(lock))
+            }
             StoreAction::Read => ("read", Stored::Registration(self.saved.clone())),
             StoreAction::Write(saved) => {
                 self.saved = Some(saved);

@@ -1,4 +1,5 @@
 //! Lookups of registered clients: their state is durable before a query is sent.
+#![allow(unreachable_pub)]
 
 use papir_client::Error;
 use std::time::Duration;
@@ -10,17 +11,17 @@ use papir_testkit::stateful::{self, Stateful};
 
 use crate::peer::{Event, Peer, Reply, queries, record, records, rng, short};
 
-static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
+pub static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
 fn prepared(seed: u64) -> Box<dyn ErasedServer> {
     stateful::setup(&records(seed), stateful::KEYS_BYTES, &mut rng(seed)).unwrap()
 }
 
-fn open() -> (Peer, Session) {
+pub fn open() -> (Peer, Session) {
     open_with(Rotation::default())
 }
 
-fn open_with(rotation: Rotation) -> (Peer, Session) {
+pub fn open_with(rotation: Rotation) -> (Peer, Session) {
     let mut peer = Peer::new(prepared(1));
     let schemes = MoreSchemes(vec![&STATEFUL]);
     let settings = Settings { allow_not_private: true, schemes, rotation, ..Settings::default() };
@@ -30,7 +31,7 @@ fn open_with(rotation: Rotation) -> (Peer, Session) {
 }
 
 /// The client and the tickets of each query request.
-fn tickets(events: &[Event]) -> Vec<(String, String)> {
+pub fn tickets(events: &[Event]) -> Vec<(String, String)> {
     let pairs = queries(events).into_iter().map(|call| {
         let value = |name| call.header(name).unwrap().to_owned();
         (value("papir-client"), value("papir-ticket"))
@@ -38,7 +39,7 @@ fn tickets(events: &[Event]) -> Vec<(String, String)> {
     pairs.collect()
 }
 
-fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+pub fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(client, tickets)| ((*client).to_owned(), (*tickets).to_owned())).collect()
 }
 
@@ -51,8 +52,10 @@ fn state_is_written_and_unlocked_before_a_query_is_sent() {
     let events = peer.take();
     let registering = ["lock", "read", "read", "forget", "POST /clients", "write", "unlock"];
     let querying = ["lock", "read", "write", "unlock", "POST /query"];
-    // The service prepares two tickets ahead, so three lookups take two requests.
-    assert_eq!(short(&events), [&registering[..], &querying[..], &querying[..]].concat());
+    // The service prepares two tickets ahead, so three lookups take two requests. Before the second
+    // one, the client asks whether its ticket is ready.
+    let asking = ["lock", "read", "GET /clients/0", "write", "unlock", "POST /query"];
+    assert_eq!(short(&events), [&registering[..], &querying[..], &asking[..]].concat());
     assert_eq!(tickets(&events), pairs(&[("0", "0,1"), ("0", "2")]));
 }
 
@@ -98,7 +101,7 @@ fn a_ticket_is_used_once_even_if_the_answer_is_lost() {
 }
 
 /// Looks up one record; returns the client and ticket of the query.
-fn look_up(peer: &mut Peer, session: &mut Session) -> (String, String) {
+pub fn look_up(peer: &mut Peer, session: &mut Session) -> (String, String) {
     let values = peer.run(session.get(&[Wanted::Index(4)])).unwrap();
     assert_eq!(values, [Some(record(1, 4))]);
     tickets(&peer.take()).remove(0)

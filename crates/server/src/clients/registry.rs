@@ -16,6 +16,7 @@ use super::notify::WorkerNotify;
 use super::row::{Row, Stage};
 use super::status;
 use super::store::{Quota, Store};
+use super::tickets::TicketCounts;
 use crate::catalog::Database;
 use crate::error::Error;
 
@@ -155,7 +156,9 @@ impl Registry {
         row: &Row,
     ) -> Result<ClientStatus, StoreError> {
         let uploaded = if row.stage == Stage::Uploading { self.files.offset(id)? } else { 0 };
-        let tickets = self.store.count_tickets(id, Some(database.version()))?;
+        // The client goes by this number, so the tickets of numbers that it skipped do not count.
+        let ready = self.store.ready_from(id, database.version(), row.next_ticket)?;
+        let tickets = TicketCounts { ready, ..self.store.count_tickets(id, None)? };
         Ok(status::status(id, row, uploaded, tickets, self.ahead(database)))
     }
 }

@@ -67,6 +67,19 @@ impl Registry {
         Ok(keys)
     }
 
+    /// Checks that a version accepts a client's keys, if they are complete. No ticket is ever prepared
+    /// for a version that refuses them.
+    ///
+    /// # Errors
+    /// [`ClientError::Gone`], [`ClientError::Storage`].
+    pub(crate) fn check_keys(&self, database: &Database, id: ClientId) -> Result<(), ClientError> {
+        let row = self.row(database.name(), id)?;
+        match self.load_keys(database, id, &row) {
+            Ok(_) | Err(ClientError::Incomplete { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The parsed keys of a client, without counting a use.
     pub(super) fn load_keys(
         &self,
@@ -160,6 +173,20 @@ impl Registry {
             Err(TakeError::NotReady(number)) => Err(self.demand(id, numbers, number)),
             Err(TakeError::Storage(error)) => Err(error.into()),
         }
+    }
+
+    /// Claims the ticket numbers of queries for a version that is not answered. The service has seen
+    /// the queries, so the numbers must not hide others. Does not count as a use of the client.
+    pub(crate) fn claim_unanswered(
+        &self,
+        database: &Database,
+        credentials: &Credentials,
+    ) -> Result<(), ClientError> {
+        let Some(id) = credentials.client.filter(|_| !credentials.tickets.is_empty()) else {
+            return Ok(());
+        };
+        let window = window(self.ahead(database));
+        Ok(self.store.claim_unanswered(database.name(), id, &credentials.tickets, window)?)
     }
 
     /// Reads a ticket without using it.

@@ -12,6 +12,7 @@
 //! | not seen | claimed | |
 //! | claimed, its ticket is prepared | answered | refused: used |
 //! | claimed, its ticket is not prepared | refused: not ready | refused: used |
+//! | claimed for a version that is not answered | refused: used | refused: used |
 //! | older than the window | refused: used | refused: used |
 
 use papir_core::Version;
@@ -21,6 +22,9 @@ use super::error::StoreError;
 use super::id::ClientId;
 use super::row::Row;
 use super::store::{Result, Store, TICKETS, USES, change_row, clients_of, version_number};
+
+/// The mark of queries for versions that are not answered. No query has this hash.
+const UNANSWERED: (Version, [u8; 32]) = (Version([0; 8]), [0; 32]);
 
 /// Number of ticket numbers before the next one that can still be used.
 pub(crate) fn window(ahead: u64) -> u64 {
@@ -112,6 +116,23 @@ impl Store {
         taken
     }
 
+    /// Claims the numbers of queries for a version that is not answered: no query gets a ticket for
+    /// them. The claims are on disk on return. Does nothing if the client does not exist.
+    pub(crate) fn claim_unanswered(
+        &self,
+        database: &str,
+        id: ClientId,
+        numbers: &[u64],
+        window: u64,
+    ) -> Result<()> {
+        let (version, hash) = UNANSWERED;
+        let uses: Vec<TicketUse> = numbers.iter().map(|&number| TicketUse { number, hash }).collect();
+        match self.take_tickets(database, id, version, &uses, |_| {}, window) {
+            Err(TakeError::Storage(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Stores a ticket, unless its number was claimed for another version, it is stored already, or
     /// the client was removed meanwhile. Returns whether the ticket was stored.
     pub(crate) fn put_ticket(
@@ -192,6 +213,20 @@ impl Store {
         }
         transaction.commit()?;
         Ok(())
+    }
+
+    /// Number of prepared tickets with the numbers from `next` on, without a gap.
+    pub(crate) fn ready_from(&self, id: ClientId, version: Version, next: u64) -> Result<u64> {
+        let tickets = self.tables.begin_read()?.open_table(TICKETS)?;
+        let key = |number| (id.number(), version_number(version), number);
+        let mut ready = 0;
+        for (entry, expected) in tickets.range(key(next)..=key(u64::MAX))?.zip(next..) {
+            if entry?.0.value() != key(expected) {
+                break;
+            }
+            ready += 1;
+        }
+        Ok(ready)
     }
 
     /// Counts a client's tickets of one version, or of all versions if `None`.

@@ -97,19 +97,34 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
     params(
         ("name" = String, Path, description = "the database's name"),
         ("id" = String, Path, description = "the client's id"),
+        ("papir-version" = Option<String>, Header, description = "the version that the client asks about"),
     ),
     responses(
         (status = 200, description = "the client", body = ClientStatus),
         (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 409, description = "`wrong_version`: the version is not the newest", body = ErrorBody,
+         headers(("papir-version" = String, description = "the newest version"))),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
         (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
         (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
-async fn show(State(app): State<Arc<App>>, path: ClientPath) -> Result<Json<ClientStatus>, Problem> {
+async fn show(
+    State(app): State<Arc<App>>,
+    path: ClientPath,
+    headers: HeaderMap,
+) -> Result<Json<ClientStatus>, Problem> {
     let (Registration { database, registry }, id) = client(&app, path)?;
-    blocking(move || registry.show(&database, id).map(Json)).await
+    check_version(&database, &headers)?;
+    let names_version = named_version(&headers)?.is_some();
+    blocking(move || {
+        if names_version {
+            registry.check_keys(&database, id)?;
+        }
+        registry.show(&database, id).map(Json)
+    })
+    .await
 }
 
 /// Remove a client with its keys and tickets.

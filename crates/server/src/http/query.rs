@@ -8,13 +8,14 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use papir_protocol::ErrorBody;
+use tokio::task::spawn_blocking;
 
 use super::body;
 use super::headers::{BINARY, NamePath, credentials, database_name, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
 use crate::admission::{ClientSlot, Permit};
-use crate::catalog::Candidates;
+use crate::catalog::{Candidates, QueryError};
 use crate::clients::Credentials;
 use crate::metrics::{Stage, Tally};
 use crate::service::App;
@@ -65,8 +66,13 @@ async fn query(
     let name = database_name(name);
     let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
     let outcome = match admit(&app, &name, &headers) {
-        Ok(admitted) => answer(&app, admitted, slot, body).await,
+        Ok(admitted) => match answer(&app, admitted, slot, body).await {
+            Err(problem) => Err(claim_numbers(&app, &name, &headers, problem).await),
+            answered => answered,
+        },
         Err(problem) => {
+            // First, since the caller may go away while its body is drained.
+            let problem = claim_numbers(&app, &name, &headers, problem).await;
             body::drain(body, app.body_timeout).await;
             Err(problem)
         }
@@ -98,6 +104,23 @@ fn admit(app: &App, name: &str, headers: &HeaderMap) -> Result<Admitted, Problem
     let client = credentials(headers)?;
     let permit = app.queries.executor.admit().map_err(|after| Problem::Busy { after })?;
     Ok(Admitted { candidates, permit, client })
+}
+
+/// Claims the ticket numbers of queries that are refused for their version. Returns the refusal.
+async fn claim_numbers(app: &App, name: &str, headers: &HeaderMap, problem: Problem) -> Problem {
+    let refused = matches!(problem, Problem::Query(QueryError::WrongVersion { .. }));
+    let (true, Some(registry)) = (refused, app.registry.clone()) else {
+        return problem;
+    };
+    let (Ok(client), Ok(database)) = (credentials(headers), app.catalog.get(name)) else {
+        return problem;
+    };
+    let claiming = spawn_blocking(move || registry.claim_unanswered(&database, &client));
+    match claiming.await {
+        Ok(Ok(())) => problem,
+        Ok(Err(error)) => error.into(),
+        Err(_) => Problem::Internal,
+    }
 }
 
 async fn answer(app: &App, admitted: Admitted, slot: ClientSlot, body: Body) -> Result<Response, Problem> {

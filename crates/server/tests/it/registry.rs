@@ -101,7 +101,8 @@ fn a_refused_query_uses_no_ticket() {
         (vec![id, ("papir-ticket", "0,1")], &query.bytes, (400, "ticket_count")),
         (vec![id, ("papir-ticket", "-1")], &query.bytes, (400, "malformed")),
         (vec![id, ("papir-ticket", "0")], &damaged, (400, "wrong_length")),
-        (vec![id, ("papir-ticket", "0")], &old, (409, "wrong_version")),
+        (vec![("papir-client", &*"0".repeat(32)), ("papir-ticket", "0")], &old, (410, "client_gone")),
+        (vec![id], &old, (409, "wrong_version")),
         (vec![id, ("papir-ticket", "18446744073709551615")], &query.bytes, (410, "ticket_used")),
     ] {
         let found = code(&headers, body);
@@ -116,6 +117,37 @@ fn a_refused_query_uses_no_ticket() {
         (client.status()["tickets_used"].clone(), other.status()["tickets_used"].clone()),
         (1.into(), 1.into())
     );
+}
+
+/// The service has seen such a query, although it answers none of its version.
+#[test]
+fn a_query_for_another_version_claims_the_number() {
+    let directory = TempDir::new().unwrap();
+    let server = start(registry(directory.path()));
+    let mut client = registered(&server);
+    client.wait_for("tickets_ready", 4);
+    let queries = [client.query(7), client.query(8), client.query(9)];
+    let version = papir_core::Version([9; 8]);
+    let header = Header { kind: Kind::Query, scheme: 0xfff0, version };
+    let seal = |bytes: &[u8]| envelope::seal(&header, &bytes[24..bytes.len() - 8]);
+    let url = format!("{}/v1/databases/table/query", server.url());
+    let ask = |named: &[(&str, &str)], number: &str, body: &[u8]| {
+        let client = [("papir-client", client.id.as_str()), ("papir-ticket", number)];
+        let reply = send("POST", &url, &[&client[..], named].concat(), body);
+        if reply.status == 200 { "answered".to_owned() } else { reply.code() }
+    };
+    // By the query's envelope, and by the header, before the body is read.
+    assert_eq!(ask(&[], "0", &seal(&queries[0].bytes)), "wrong_version");
+    assert_eq!(client.status()["next_ticket"], 1);
+    assert_eq!(ask(&[("papir-version", &version.to_string())], "1", &queries[1].bytes), "wrong_version");
+    assert_eq!((&client.status()["next_ticket"], &client.status()["tickets_used"]), (&2.into(), &2.into()));
+    for number in ["0", "1"] {
+        assert_eq!(ask(&[], number, &queries[0].bytes), "ticket_used");
+        assert_eq!(get(&client.at(&format!("/tickets/{number}"))).code(), "ticket_used");
+    }
+    assert_eq!(ask(&[], "2", &queries[2].bytes), "answered");
+    assert_eq!(ask(&[("papir-version", &version.to_string())], "2", &queries[2].bytes), "wrong_version");
+    assert_eq!(ask(&[], "2", &queries[2].bytes), "answered", "the first claim stays");
 }
 
 /// Queries may be lost before the service sees them, so that a client is far ahead. From the first
@@ -305,6 +337,9 @@ fn a_new_version_keeps_compatible_keys_and_refuses_others() {
     server.handle.replace(stateful(SMALL + 1, 3)).unwrap();
     let mut moved = unregistered(&server);
     moved.id.clone_from(&client.id);
+    let named = moved.client.version().to_string();
+    let status = send("GET", &moved.at(""), &[("papir-version", &named)], &[]);
+    assert_eq!((status.status, status.code().as_str()), (410, "client_gone"));
     let query = moved.query(4);
     let reply = moved.ask_with("9", &query.bytes);
     assert_eq!((reply.status, reply.code().as_str()), (410, "client_gone"));
@@ -377,7 +412,8 @@ fn tickets_are_prepared_while_no_query_runs() {
         assert_eq!(asked.join().unwrap(), 200);
     });
     // Tickets 1 to 3, and four after ticket 4, which the refused query claimed.
-    client.wait_for("tickets_ready", 7);
+    client.wait_for("tickets_ready", 4);
+    assert_eq!(get(&clients_url(&server)).json()["counts"]["tickets_ready"], 7);
     assert_eq!(client.ask(&late).status, 200);
 }
 
@@ -401,6 +437,8 @@ fn downloading_a_ticket_does_not_use_it() {
         assert_eq!((far.status, far.code().as_str()), (409, "ticket_too_far"), "{number}");
     }
     let other = send("GET", &client.at("/tickets/1"), &[("papir-version", "0123456789abcdef")], &[]);
+    assert_eq!((other.status, other.code().as_str()), (409, "wrong_version"));
+    let other = send("GET", &client.at(""), &[("papir-version", "0123456789abcdef")], &[]);
     assert_eq!((other.status, other.code().as_str()), (409, "wrong_version"));
     // A requested ticket is prepared next.
     let start = Instant::now();

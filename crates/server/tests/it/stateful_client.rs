@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::clients::{SMALL, clients_url, registry, start, start_with, stateful};
+use crate::support::clients::{SMALL, clients_url, prepared_stateful, registry, start, start_with, stateful};
+use crate::support::faulty::{Fault, FaultyDatabase};
 use crate::support::tap::{Tap, Verdict};
 use crate::support::zip::{ZIP, zip};
 use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
 use papir_client::{Connection, MoreSchemes, Options, Passphrase};
 use papir_core::erased::Erased;
-use papir_server::{Database, ServerConfig};
+use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
 use tempfile::TempDir;
 
@@ -49,6 +50,18 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Copies a state as it is in a machine that was restored with its memory: at the same place. A lock
+/// file with two names is the same file.
+fn copy_with_place(from: &Path, to: &Path) {
+    copy(from, to);
+    let locks = fs::read_dir(from).unwrap().map(|file| file.unwrap().path());
+    for lock in locks.filter(|path| path.extension().is_some_and(|extension| extension == "lock")) {
+        let to = to.join(lock.file_name().unwrap());
+        fs::remove_file(&to).unwrap();
+        fs::hard_link(lock, to).unwrap();
+    }
+}
+
 fn ids(server: &Running) -> Vec<String> {
     let list = get(&clients_url(server)).json();
     list["clients"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
@@ -75,6 +88,29 @@ fn state_persists_across_connections() {
     assert!(found.iter().zip(0..).all(|(found, index)| *found == record(index)));
     let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
     assert_eq!(tickets, ["9,10,11,12", "13,14,15,16", "17,18"]);
+}
+
+/// Tickets take time, and the client looks up records faster than the service prepares them.
+#[test]
+fn a_client_waits_for_its_tickets_and_uploads_each_query_once() {
+    let folder = TempDir::new().unwrap();
+    let registry = RegistryConfig { tickets_ahead: 2, ..registry(&folder.path().join("registry")) };
+    let fault = Fault::SlowTickets(Duration::from_millis(300));
+    let slow = FaultyDatabase { inner: prepared_stateful(SMALL, 1), scheme: 0xfff0, fault };
+    let server = start_with(registry, Database::new("table", Box::new(slow), None));
+    let tap = Tap::passing(server.address);
+    let mut connection = open(&tap.url(), &folder.path().join("state"));
+    for index in 0..4 {
+        assert_eq!(connection.get_index(index).unwrap(), record(index));
+    }
+    assert_eq!(connection.get_indices(&[7, 8]).unwrap(), [record(7), record(8)]);
+    let heads = tap.take();
+    let uploads: Vec<_> = heads.iter().filter(|head| head.contains("/query ")).collect();
+    let tickets: Vec<_> = uploads.iter().map(|head| support::tap::header(head, "papir-ticket")).collect();
+    assert_eq!(tickets, ["0", "1", "2", "3", "4,5"]);
+    let bytes = |head: &&String| support::tap::header(head, "content-length").parse::<u64>().unwrap();
+    assert_eq!(uploads.iter().map(bytes).sum::<u64>(), connection.costs().query_bytes);
+    assert_eq!(connection.costs().query_bytes, 6 * connection.info().sizes.query);
 }
 
 #[test]
@@ -186,7 +222,7 @@ fn a_restored_backup_registers_again_and_repeats_no_query() {
         let tap = Tap::passing(server.address);
         let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
         drop(open(&tap.url(), &state));
-        copy(&state, &backup);
+        copy_with_place(&state, &backup);
         assert_eq!(open(&tap.url(), &state).get_indices(&[1, 2]).unwrap(), [record(1), record(2)]);
         assert_eq!(open(&tap.url(), &backup).get_index(3).unwrap(), record(3));
         assert_eq!(open(&tap.url(), &state).get_index(4).unwrap(), record(4));
@@ -204,7 +240,12 @@ fn of_two_copies_of_a_state_one_is_refused_and_registers_again() {
         let server = start_with(registry(&folder.path().join("registry")), database);
         let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
         drop(open(&server.url(), &state));
-        copy(&state, &backup);
+        copy_with_place(&state, &backup);
+        // Both see at the start that tickets are ready, and do not ask again before their queries.
+        let ready = || get(&clients_url(&server)).json()["clients"][0]["tickets_ready"].as_u64();
+        while ready() != Some(4) {
+            thread::sleep(Duration::from_millis(5));
+        }
         let (mut first, mut second) = (open(&server.url(), &state), open(&server.url(), &backup));
         assert_eq!(first.get_index(1).unwrap(), record(1));
         let refused = second.get_index(2).unwrap_err();
@@ -212,6 +253,31 @@ fn of_two_copies_of_a_state_one_is_refused_and_registers_again() {
         assert_eq!(second.get_index(2).unwrap(), record(2));
         assert_eq!(first.get_index(3).unwrap(), record(3));
         assert_eq!(ids(&server).len(), 2);
+    }
+}
+
+/// The copy is known by its place: the service is not asked about the client before.
+#[test]
+fn a_copied_folder_registers_anew_before_it_says_a_word() {
+    for database in both() {
+        let folder = TempDir::new().unwrap();
+        let server = start_with(registry(&folder.path().join("registry")), database);
+        let tap = Tap::passing(server.address);
+        let (state, copied) = (folder.path().join("state"), folder.path().join("copy"));
+        assert_eq!(open(&tap.url(), &state).get_index(1).unwrap(), record(1));
+        let [id] = <[String; 1]>::try_from(ids(&server)).unwrap();
+        copy(&state, &copied);
+        tap.take();
+        assert_eq!(open(&tap.url(), &copied).get_index(2).unwrap(), record(2));
+        assert!(tap.take().iter().all(|head| !head.contains(&id)));
+        // The state at its place goes on.
+        assert_eq!(open(&tap.url(), &state).get_index(3).unwrap(), record(3));
+        assert_eq!(tap.queries(), [(id, "1".to_owned())]);
+        // A copy in the place of the state, as after a restore.
+        fs::remove_dir_all(&state).unwrap();
+        copy(&copied, &state);
+        assert_eq!(open(&tap.url(), &state).get_index(4).unwrap(), record(4));
+        assert_eq!((ids(&server).len(), tap.queries()[0].1.as_str()), (3, "0"));
     }
 }
 

@@ -18,7 +18,7 @@
 
 mod liar;
 mod runs;
-mod schemes;
+pub mod schemes;
 mod scripts;
 mod signed;
 mod socket;

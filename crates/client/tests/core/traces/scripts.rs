@@ -98,6 +98,7 @@ pub fn all() -> Vec<Script> {
         resuming(),
         uploading(),
         signing(),
+        tickets(),
     ]
     .concat()
 }
@@ -358,4 +359,31 @@ fn signing() -> Vec<Script> {
         Script { waits: true, ..again("an older version", Shown::Older, None) },
     ]);
     scripts
+}
+
+/// Lies about the tickets of a client that is registered.
+fn tickets() -> Vec<Script> {
+    let never = || Lie::Json(|json| json["tickets_ready"] = 0.into());
+    let always = || Lie::Json(|json| json["tickets_ready"] = u64::MAX.into());
+    let later = || Lie::Json(|json| json["next_ticket"] = u64::MAX.into());
+    let earlier = || Lie::Json(|json| json["next_ticket"] = 0.into());
+    let turns = (0..24).map(|number| {
+        let lie = [never(), always(), earlier(), never(), later()][number % 5].clone();
+        (Place::Status, number..number + 1, lie)
+    });
+    let told = |name: &str, faults: &[(Place, Range<usize>, Lie)]| Script {
+        start: Start::Registered,
+        waits: true,
+        ..script(format!("tickets: {name}"), faults)
+    };
+    let all = |name, lie| told(name, &[(Place::Status, ALL, lie)]);
+    vec![
+        all("never ready", never()),
+        Script { waits: false, ..all("more ready than there are", always()) },
+        Script { waits: false, ..all("later numbers than the client has", later()) },
+        all("earlier numbers than the client has", earlier()),
+        all("another version each time", Lie::Refuse(409, "wrong_version")),
+        all("gone each time", Lie::Refuse(410, "client_gone")),
+        told("one after the other", &turns.collect::<Vec<_>>()),
+    ]
 }

@@ -1,5 +1,6 @@
 //! Random histories of clients against the tables, compared with a model: queries are lost, refused,
-//! repeated; states are restored from copies; clients are evicted; versions change.
+//! repeated; states are copied, used at two places and restored; clients are evicted; versions
+//! change, and queries for versions that are no longer answered are refused.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,8 @@ struct World {
     seen: BTreeMap<(u128, u64), (u8, [u8; 32])>,
     answered: usize,
     refused: usize,
+    /// Queries that were refused for their version.
+    unanswered: usize,
     rng: ChaCha20Rng,
 }
 
@@ -67,8 +70,16 @@ impl World {
         }
         let position = self.rng.next_u32() as usize % self.client.waiting.len();
         let (number, sent, hash) = self.client.waiting[position];
-        let uses = [TicketUse { number, hash }];
         let id = ClientId::of(self.client.id);
+        if !self.answered_versions().contains(&version(sent)) {
+            // The client follows the change with a fresh query. The service has seen the old one.
+            self.store.claim_unanswered(DATABASE, id, &[number], WINDOW).unwrap();
+            self.seen.entry((self.client.id, number)).or_insert((0, [0; 32]));
+            self.client.waiting.swap_remove(position);
+            self.unanswered += 1;
+            return;
+        }
+        let uses = [TicketUse { number, hash }];
         let taken = self.store.take_tickets(DATABASE, id, version(sent), &uses, |_| {}, WINDOW);
         let newest = self.newest_seen();
         let first = *self.seen.entry((self.client.id, number)).or_insert((sent, hash));
@@ -89,6 +100,25 @@ impl World {
             }
             Err(TakeError::Gone) => self.register(),
             Err(TakeError::Storage(error)) => panic!("{error}"),
+        }
+    }
+
+    /// The newest version and the one before.
+    fn answered_versions(&self) -> [Version; 2] {
+        [version(self.version), version(self.version - 1)]
+    }
+
+    fn change_version(&mut self) {
+        self.version += 1;
+        let versions = self.answered_versions();
+        self.store.keep_versions(DATABASE, ClientId::of(self.client.id), &versions).unwrap();
+    }
+
+    /// Goes on with a copied state. The state in use so far becomes a copy.
+    fn use_a_copy(&mut self) {
+        if !self.copies.is_empty() {
+            let position = self.rng.next_u32() as usize % self.copies.len();
+            std::mem::swap(&mut self.client, &mut self.copies[position]);
         }
     }
 
@@ -127,13 +157,14 @@ impl World {
             65..85 => self.prepare(),
             // A query is lost before the service sees it, or its answer is.
             85..90 => drop(self.client.waiting.pop()),
-            90..93 => self.copies.push(self.client.clone()),
-            93..95 => {
+            90..92 => self.copies.push(self.client.clone()),
+            92 => {
                 if let Some(copy) = self.copies.pop() {
                     self.client = copy;
                 }
             }
-            95..97 => self.version = self.version.wrapping_add(1),
+            93..95 => self.use_a_copy(),
+            95..97 => self.change_version(),
             97 => drop(self.store.remove(DATABASE, ClientId::of(self.client.id)).unwrap()),
             _ => self.settle(),
         }
@@ -153,10 +184,12 @@ fn a_number_belongs_to_the_first_query_that_the_service_sees() {
             seen: BTreeMap::new(),
             answered: 0,
             refused: 0,
+            unanswered: 0,
             rng: ChaCha20Rng::from_seed([seed; 32]),
         };
         world.register();
         (0..STEPS / 3).for_each(|_| world.step());
-        assert!(world.answered > 100 && world.refused > 0, "{} and {}", world.answered, world.refused);
+        let World { answered, refused, unanswered, .. } = world;
+        assert!(answered > 100 && refused > 0 && unanswered > 0, "{answered}, {refused}, {unanswered}");
     }
 }

@@ -69,6 +69,23 @@ fn a_refused_query_claims_its_number() {
 }
 
 #[test]
+fn a_query_for_a_version_that_is_not_answered_claims_its_number() {
+    let table = Table::new();
+    table.take(OLD, &[(0, 8)]).unwrap();
+    for _ in 0..2 {
+        table.store.claim_unanswered("a", id(), &[0, 2, u64::MAX], 16).unwrap();
+    }
+    assert_eq!(table.take(OLD, &[(0, 8)]).unwrap(), [[0; 3]], "the first claim stays");
+    assert_eq!(table.row().next_ticket, 3);
+    assert_eq!(table.row().ticket_bytes, 3 * 3, "no query gets ticket 2");
+    for version in [OLD, NEW] {
+        assert!(matches!(table.take(version, &[(2, 0)]), Err(TakeError::Used(2))));
+        assert!(!table.store.lacks_ticket(id(), version, 2).unwrap());
+    }
+    table.store.claim_unanswered("a", ClientId::of(8), &[0], 16).unwrap();
+}
+
+#[test]
 fn tickets_are_taken_all_or_none() {
     let table = Table::new();
     let three = [(2, 1), (3, 1), (4, 1)];
@@ -80,6 +97,22 @@ fn tickets_are_taken_all_or_none() {
     assert_eq!(table.take(OLD, &three).unwrap(), [[2; 3], [3; 3], [4; 3]]);
     let counts = table.store.count_tickets(id(), Some(OLD)).unwrap();
     assert_eq!(counts, TicketCounts { ready: 2, used: 4 });
+}
+
+#[test]
+fn tickets_are_ready_up_to_the_first_gap() {
+    let table = Table::new();
+    let ready = || table.store.ready_from(id(), OLD, table.row().next_ticket).unwrap();
+    table.put(OLD, 5);
+    table.put(NEW, 4);
+    assert_eq!(ready(), 4);
+    table.take(OLD, &[(1, 1)]).unwrap();
+    assert_eq!(ready(), 2, "without the skipped ticket 0");
+    table.put(OLD, 4);
+    assert_eq!(ready(), 4);
+    assert_eq!(table.store.ready_from(id(), NEW, 5).unwrap(), 0);
+    assert_eq!(table.store.ready_from(id(), OLD, u64::MAX).unwrap(), 0);
+    assert_eq!(table.store.ready_from(ClientId::of(6), OLD, 0).unwrap(), 0);
 }
 
 /// Queries are lost before the service sees them; it follows the client's numbers.

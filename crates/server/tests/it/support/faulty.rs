@@ -1,6 +1,7 @@
 //! A prepared database that panics, blocks, or gives wrong answers.
 
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
@@ -23,6 +24,8 @@ pub enum Fault {
     Honest,
     /// No fault. The shared handle shows when the database is dropped.
     Held(Arc<()>),
+    /// No fault. A ticket takes this long.
+    SlowTickets(Duration),
     /// Waits for the latch, panics for one query, and records the sizes of batches.
     Batches(Batches),
 }
@@ -78,7 +81,7 @@ impl FaultyDatabase {
                 let header = Header { kind: Kind::Answer, scheme: self.scheme, version };
                 answer = envelope::seal(&header, &other);
             }
-            Fault::Honest | Fault::Held(_) => {}
+            Fault::Honest | Fault::Held(_) | Fault::SlowTickets(_) => {}
         }
         answer
     }
@@ -123,6 +126,9 @@ impl ErasedServer for FaultyDatabase {
     }
 
     fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
+        if let Fault::SlowTickets(time) = self.fault {
+            std::thread::sleep(time);
+        }
         self.inner.ticket(keys, number, progress)
     }
 

@@ -1,0 +1,158 @@
+//! Tickets that the service has prepared for the next queries.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use papir_protocol::ClientStatus;
+
+/// Longest pause between two looks at the status.
+const MAX_PAUSE: Duration = Duration::from_secs(8);
+
+/// The last known tickets of a client. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct ReadyTickets(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    client: String,
+    /// Numbers of tickets that are ready and not yet used.
+    numbers: Range<u64>,
+}
+
+/// What to do with queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// Send them.
+    Ready,
+    /// Wait for the service, which is preparing their tickets.
+    Preparing,
+    /// Register anew: the client is gone, or the state is an old copy.
+    Unusable,
+}
+
+impl ReadyTickets {
+    /// Remembers a status.
+    pub(crate) fn note(&self, status: &ClientStatus) {
+        let numbers = status.next_ticket..ready_end(status);
+        *self.known() = Known { client: status.id.clone(), numbers };
+    }
+
+    /// Remembers that a client's tickets are ready up to `end`, exclusive.
+    pub(crate) fn extend(&self, client: &str, end: u64) {
+        let mut known = self.known();
+        if known.client == client {
+            known.numbers.end = known.numbers.end.max(end);
+        }
+    }
+
+    /// Remembers that a client has used the numbers up to `end`, exclusive.
+    pub(crate) fn use_up(&self, client: &str, end: u64) {
+        let mut known = self.known();
+        if known.client == client {
+            known.numbers.start = known.numbers.start.max(end);
+        }
+    }
+
+    /// Returns true if the tickets of these numbers are known to be ready and not used. False for
+    /// numbers of an old state, which this process has used before.
+    pub(crate) fn covers(&self, client: &str, numbers: &Range<u64>) -> bool {
+        let known = self.known();
+        known.client == client && known.numbers.start <= numbers.start && numbers.end <= known.numbers.end
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The end of the numbers whose tickets are ready.
+fn ready_end(status: &ClientStatus) -> u64 {
+    status.next_ticket.saturating_add(status.tickets_ready)
+}
+
+/// What to do with queries that use these numbers.
+pub(crate) fn readiness(status: &ClientStatus, numbers: &Range<u64>) -> Readiness {
+    // The service prepares tickets up to this number. It prepares later ones only for queries that
+    // it has seen: if it missed queries, a client that waited for them would wait for ever.
+    let planned_end = status.next_ticket.saturating_add(status.tickets_ahead);
+    if status.is_uploading() || numbers.start < status.next_ticket {
+        Readiness::Unusable
+    } else if numbers.end <= ready_end(status) || numbers.end > planned_end {
+        Readiness::Ready
+    } else {
+        Readiness::Preparing
+    }
+}
+
+/// The pause after `looks` looks at the status: 1 s, then twice as long each time up to
+/// [`MAX_PAUSE`].
+pub(crate) fn pause(looks: u32) -> Duration {
+    Duration::from_secs(1 << looks.min(8)).min(MAX_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(next_ticket: u64, tickets_ready: u64, tickets_ahead: u64) -> ClientStatus {
+        ClientStatus {
+            id: "a".into(),
+            status: ClientStatus::REGISTERED.into(),
+            created: 0,
+            used: 0,
+            expires: 0,
+            keys_bytes: 0,
+            uploaded_bytes: 0,
+            part_bytes: 0,
+            version: String::new(),
+            tickets_ready,
+            tickets_used: 0,
+            ticket_bytes: 0,
+            tickets_ahead,
+            next_ticket,
+        }
+    }
+
+    #[test]
+    fn queries_wait_only_for_tickets_that_are_being_prepared() {
+        use Readiness::{Preparing, Ready, Unusable};
+        for (counts, numbers, expected) in [
+            ((5, 2, 4), 5..7, Ready),
+            ((5, 2, 4), 5..8, Preparing),
+            ((5, 2, 4), 8..9, Preparing),
+            ((5, 0, 4), 5..9, Preparing),
+            // Never prepared unless the service sees the query.
+            ((5, 2, 4), 8..10, Ready),
+            ((5, 0, 0), 5..6, Ready),
+            ((0, 4, 4), u64::MAX..u64::MAX, Ready),
+            ((6, 4, 4), 5..6, Unusable),
+            ((u64::MAX, u64::MAX, u64::MAX), 5..6, Unusable),
+            ((0, u64::MAX, u64::MAX), 5..6, Ready),
+            ((0, 0, u64::MAX), 5..6, Preparing),
+        ] {
+            let (next_ticket, ready, ahead) = counts;
+            let found = readiness(&status(next_ticket, ready, ahead), &numbers);
+            assert_eq!(found, expected, "{counts:?} {numbers:?}");
+        }
+        let uploading = ClientStatus { status: ClientStatus::UPLOADING.into(), ..status(0, 4, 4) };
+        assert_eq!(readiness(&uploading, &(0..1)), Unusable);
+    }
+
+    #[test]
+    fn known_tickets_are_those_of_one_client() {
+        let ready = ReadyTickets::default();
+        assert!(!ready.covers("a", &(0..1)));
+        ready.note(&status(3, 2, 4));
+        (ready.extend("b", 100), ready.use_up("b", 100));
+        assert!(ready.covers("a", &(3..5)) && !ready.covers("a", &(3..6)) && !ready.covers("b", &(3..4)));
+        (ready.extend("a", 7), ready.extend("a", 6), ready.clone().use_up("a", 4));
+        assert!(ready.covers("a", &(4..7)) && !ready.covers("a", &(4..8)));
+        assert!(!ready.covers("a", &(3..5)), "a number that was used before");
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        assert_eq!([0, 1, 2, 3, 4, u32::MAX].map(|looks| pause(looks).as_secs()), [1, 2, 4, 8, 8, 8]);
+    }
+}
