@@ -14,7 +14,6 @@ use super::code::{Buckets, Code, Permutation, Place, place_vartime};
 use super::*;
 use crate::inspire::parts::InspireInParts;
 use crate::shared::messages::SEED_BYTES;
-use crate::shared::parameters::MAX_FAILURE_LOG2;
 use crate::simple::Simple;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {
@@ -335,7 +334,7 @@ fn widths_are_least_and_known() {
     {
         let width = least_width(capacity, functions, MANY).unwrap();
         assert_eq!(width, expected, "{capacity} {functions}");
-        assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_FAILURE_LOG2);
+        assert!(placement_log2(capacity, of(functions, width - 1), MANY) > FailureBound::DEFAULT.log2());
     }
     assert_eq!(least_width(64, 2, 1000), None);
     // Not beyond the records, and not before them.

@@ -67,6 +67,7 @@ fn wide_matrices_are_retrieved() {
         key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
         reserved: true,
+        failure: FailureBound::DEFAULT,
     };
     let records = records(shape, 9);
     let (server, client) = prepare(Params::insecure(literal).unwrap(), &records);

@@ -35,6 +35,7 @@ fn small(shape: Shape, sizes: &[usize]) -> Params {
         key_bits: KeyBits { y_g: 55, y_h: 53, rgsw: 54 },
         answer_bits: (28, 20),
         reserved: true,
+        failure: FailureBound::DEFAULT,
     });
     let params = params.unwrap();
     assert!(params.describe().failure_log2 < -40.0, "{sizes:?}: 2^{}", params.describe().failure_log2);

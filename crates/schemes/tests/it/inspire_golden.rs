@@ -34,6 +34,7 @@ fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
         key_bits,
         answer_bits: (28, 20),
         reserved: false,
+        failure: FailureBound::DEFAULT,
     });
     let scheme = registry::by_name("inspire").unwrap();
     let server = scheme.setup_candidate(&params.unwrap().encode(), &records, &mut rng, &NoProgress).unwrap();

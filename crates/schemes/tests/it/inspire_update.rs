@@ -35,6 +35,7 @@ fn of_variables(shape: Shape, sizes: &[usize]) -> Params {
         key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
         reserved: true,
+        failure: FailureBound::DEFAULT,
     })
     .unwrap()
 }
