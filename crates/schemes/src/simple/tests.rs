@@ -4,7 +4,8 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{
-    Change, Description, Error, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes, extract_bits,
+    Change, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes,
+    extract_bits,
 };
 use papir_lattice::lwe32::{N, SIGMA, dot};
 use papir_ring::prg::SecretRng;
@@ -16,6 +17,7 @@ use super::client::SimpleClient;
 use super::noise::{LOG2_DELTA, budget, deviation};
 use super::params::{MAX_COLUMNS, MAX_ROWS, SimpleParams, layout_of, masks, units_of};
 use super::server::SimpleServer;
+use crate::shared::messages::SHAPE_BYTES;
 
 const DELTA: u32 = 1 << LOG2_DELTA;
 

@@ -3,7 +3,9 @@
 use chacha20::ChaCha20Rng;
 use papir_core::cost::{Operation, Rates};
 use papir_core::erased::ErasedSession;
-use papir_core::{Candidate, Goal, NoProgress, NotPrivate, OwnerKey, Privacy, RecordBuffer, Shape};
+use papir_core::{
+    Candidate, FailureBound, Goal, NoProgress, NotPrivate, OwnerKey, Privacy, RecordBuffer, Shape,
+};
 use papir_schemes::registry;
 use rand_core::SeedableRng;
 

@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
-use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
+use papir_core::{Change, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_schemes::inspire::params::{KeyBits, Literal};

@@ -5,7 +5,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::cost::Operation;
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape};
+use papir_core::{Change, Error, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};

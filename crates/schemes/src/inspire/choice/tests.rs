@@ -159,9 +159,9 @@ fn other_numbers_of_points_must_be_worth_it() {
     let mut chosen = 0;
     for (records, bytes) in SHAPES.into_iter().chain([(1000, 64), (1 << 16, 256), (300, 4096)]) {
         let shape = Shape::of_bytes(records, bytes).unwrap();
-        for goal in Goal::ALL {
+        for goal in papir_core::Goal::ALL {
             let one = Params::choose(shape, goal).unwrap();
-            let powers = Params::candidates(shape)
+            let powers = Params::candidates(shape, FailureBound::DEFAULT)
                 .unwrap()
                 .into_iter()
                 .filter(|one| is_power(one) && one.affordable(goal));

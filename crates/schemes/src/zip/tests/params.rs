@@ -2,9 +2,10 @@
 
 use papir_core::cost::Rates;
 use papir_core::scheme::Parameters;
-use papir_core::{Description, Error, Goal, Shape};
+use papir_core::{Description, Error, FailureBound, Goal, Shape};
 
 use crate::double::params::MAX_SIDE;
+use crate::shared::messages::SHAPE_BYTES;
 use crate::simple::params::{MAX_COLUMNS, MAX_ROWS};
 use crate::zip::base::{Base, Standard};
 use crate::zip::compression::{Compression, MAX_KEY_BITS};
