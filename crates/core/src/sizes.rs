@@ -166,3 +166,42 @@ pub struct Candidate {
     /// The encoded parameters, for [`crate::erased::ErasedScheme::setup_candidate`].
     pub parameters: Vec<u8>,
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_fails_as_often_as_all_its_answers() {
+        let limits = Limits {
+            records: 1,
+            record_bits: 1,
+            batch: 1,
+            client_keys: false,
+            tickets: false,
+            owner_key: false,
+            update: UpdateCost::Rebuild,
+        };
+        let description = |batch, failure_log2| Description {
+            scheme: "test",
+            privacy: Privacy::Private,
+            shape: Shape::new(1, 1).unwrap(),
+            sizes: Sizes::default(),
+            security: None,
+            failure_log2,
+            failure_bound: FailureBound::DEFAULT,
+            limits: Limits { batch, ..limits },
+            parameters: Vec::new(),
+            work: Work::default(),
+        };
+        for (batch, records, expected) in
+            [(1, 1, -40.0), (1, 2, -39.0), (1, 16, -36.0), (16, 16, -40.0), (16, 17, -39.0), (1, 0, -40.0)]
+        {
+            let found = description(batch, -40.0).lookup_failure_log2(records);
+            assert_eq!(found, expected, "{records} records in batches of {batch}");
+        }
+        assert_eq!(description(1, f64::NEG_INFINITY).lookup_failure_log2(9), f64::NEG_INFINITY);
+        assert_eq!(description(1, -1.0).lookup_failure_log2(9), 0.0);
+    }
+}
