@@ -115,7 +115,8 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
 fn the_failure_probability_is_chosen_and_kept_by_updates() {
     let folder = Folder::new();
     let (source, out) = (folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"), folder.path("a.papir"));
-    let build = |more: &[&str]| [&["build", &source, "--out", &out], &KEYED[..], more].concat();
+    let arguments = [&["build", &source, "--out", &out], &KEYED[..]].concat();
+    let build = |more: &[&'static str]| [&arguments[..], more].concat();
     let failure = |text: &str| {
         let line = text.lines().find(|line| line.starts_with("failure")).unwrap().to_owned();
         let log2 = line.split_whitespace().nth(1).and_then(|word| word.strip_prefix("2^").map(str::to_owned));
@@ -132,8 +133,8 @@ fn the_failure_probability_is_chosen_and_kept_by_updates() {
     let changes = folder.write("more.csv", format!("word,meaning\nd,{}\n", "4".repeat(300)));
     succeeds(&["update", &out, "--from", &changes]);
     assert!(failure(&succeeds(&["inspect", &out])) <= -128.0);
-    for wrong in ["2^-39", "2^-129", "-128", "1e-40"] {
-        fails_with(&build(&[&format!("--failure={wrong}")]), &["--failure", wrong]);
+    for wrong in ["--failure=2^-39", "--failure=2^-129", "--failure=-128", "--failure=1e-40"] {
+        fails_with(&build(&[wrong]), &["--failure", &wrong["--failure=".len()..]]);
     }
     fails_with(&build(&["--failure", "2^-128", "--scheme", "respire"]), &["respire", "2^-128", "2^-40."]);
 }
