@@ -117,8 +117,8 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// probability.
     ///
     /// # Errors
-    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape, or if
-    /// its answers fail more often than the target allows.
+    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape, or
+    /// if its answers fail more often than the target allows.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self>;
 
     /// The parameters of a choice. The default implementation supports only choices by goal.

@@ -145,8 +145,8 @@ pub struct Description {
 }
 
 impl Description {
-    /// log₂ of the probability that a lookup of `records` records does not decode: one answer or more
-    /// fail. A lookup by key takes several records if values are longer than a bucket.
+    /// log₂ of the probability that a lookup of `records` records does not decode: one answer or
+    /// more fail. A lookup by key takes several records if values are longer than a bucket.
     ///
     /// It covers decoding only. False positives of a keyed table and batches without places have
     /// probabilities of their own.

@@ -137,8 +137,8 @@ pub fn bits_for_rounding(modulus: f64, variance: f64) -> Option<u32> {
 pub enum Tails {
     /// Of a Gaussian: 2·exp(−t²/2V).
     Gaussian,
-    /// Of a sum of this many products of independent sub-Gaussian factors, one of each pair shared by
-    /// all coefficients: digits with errors of keys, or rounding errors with a secret.
+    /// Of a sum of this many products of independent sub-Gaussian factors, one of each pair shared
+    /// by all coefficients: digits with errors of keys, or rounding errors with a secret.
     ///
     /// It bounds every sum of independent parts that are sub-Gaussian or sums of at least as many
     /// products: E exp(λx) of a part of variance V is at most (1 − λ²V/T)^(−T/2), and −ln(1 − x) is
@@ -150,8 +150,8 @@ pub enum Tails {
 }
 
 impl Tails {
-    /// Returns log₂ of a bound on the probability that any of `coefficients` errors of this variance
-    /// exceeds `threshold` in absolute value.
+    /// Returns log₂ of a bound on the probability that any of `coefficients` errors of this
+    /// variance exceeds `threshold` in absolute value.
     pub fn failure_log2(self, threshold: f64, variance: f64, coefficients: f64) -> f64 {
         if threshold <= 0.0 {
             return 0.0;
@@ -272,6 +272,14 @@ pub fn failure_log2_with_products(
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_excess_is_proved_for_all_deviations_in_use() {
+        use papir_ring::sample::SIGMAS;
+        let sigmas = [crate::lwe32::SIGMA, crate::lwe32::MODULE_SIGMA, crate::bv::params::SIGMA];
+        let all = sigmas.into_iter().chain([crate::params::Literal::DEFAULT.sigma]);
+        all.for_each(|sigma| assert!(SIGMAS.contains(&sigma), "σ {sigma}"));
+    }
+
     const MODELS: [Tails; 3] =
         [Tails::Gaussian, Tails::Products { terms: 1024.0 }, Tails::Products { terms: 12.0 }];
 
@@ -306,8 +314,8 @@ mod tests {
         }
     }
 
-    /// −ln of Chernoff's bound on the probability that the sum of squares of `count` words uniform in
-    /// [−1, 1] exceeds `sum`, with E exp(λx²) by Simpson's rule.
+    /// −ln of Chernoff's bound on the probability that the sum of squares of `count` words uniform
+    /// in [−1, 1] exceeds `sum`, with E exp(λx²) by Simpson's rule.
     fn chernoff_of_squares(count: f64, sum: f64) -> f64 {
         let moment = |lambda: f64| {
             let steps = 2000;

@@ -15,7 +15,7 @@ pub const MAX_SIGMA: f64 = 64.0;
 /// sub-Gaussian. Both hold for the table itself, so a bound on sums of samples that uses them needs
 /// no statistical distance. Decision 27 has the proof, which the tests carry out.
 pub const EXCESS: f64 = 1.0 / (1u32 << 25) as f64;
-/// log₂ of a bound on the statistical distance of one sample from the discrete Gaussian, for σ ≤ 11.
+/// log₂ of a bound on the statistical distance of a sample from the discrete Gaussian, for σ ≤ 11.
 pub const DISTANCE_LOG2: f64 = -58.0;
 /// The standard deviations for which [`EXCESS`] is proved: those of all schemes.
 pub const SIGMAS: [f64; 4] = [3.19, 3.2, 6.4, 11.0];
@@ -40,7 +40,8 @@ pub struct SigmaError {
 /// below 2⁻⁶³. So the error of every probability is less than 2⁻⁶³, and the statistical distance
 /// from the discrete Gaussian, half the sum of the errors, is below (entries + 2)·2⁻⁶⁴: less than
 /// 2⁻⁵⁴ for every allowed σ, and 2^[`DISTANCE_LOG2`] up to σ = 11. Tails are bounded by [`EXCESS`]
-/// instead. The σ of that Gaussian differs from the given one by the rounding of `f64` (2⁻⁵¹ of it).
+/// instead. The σ of that Gaussian differs from the given one by the rounding of `f64` (2⁻⁵¹ of
+/// it).
 ///
 /// From σ = 1 on, the standard deviation of the samples is σ to more than six digits. Below, it is
 /// smaller, because the integers are too coarse.

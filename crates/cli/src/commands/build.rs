@@ -57,8 +57,8 @@ pub(crate) struct Arguments {
     /// Optimization goal for the scheme's parameters [default: balanced].
     #[arg(long)]
     goal: Option<ParameterGoal>,
-    /// The largest allowed probability that an answer does not decode, 2^-40 to 2^-128. Messages are
-    /// a little longer with less; some schemes keep only 2^-40.
+    /// The largest allowed probability that an answer does not decode, 2^-40 to 2^-128. Messages
+    /// are a little longer with less; some schemes keep only 2^-40.
     #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
     failure: FailureBound,
     /// Prepare for batches of up to K lookups (papir get --batch). A batch costs the server several

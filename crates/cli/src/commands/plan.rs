@@ -52,8 +52,8 @@ pub(crate) struct Arguments {
     /// The server's memory, as in 16GiB or 512MiB. Candidates that need more are left out.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory: Option<u64>,
-    /// The largest allowed probability that an answer does not decode, 2^-40 to 2^-128. Schemes that
-    /// cannot keep it are left out.
+    /// The largest allowed probability that an answer does not decode, 2^-40 to 2^-128. Schemes
+    /// that cannot keep it are left out.
     #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
     failure: FailureBound,
     /// Lookups per second of all clients together, to compute the number of cores needed.

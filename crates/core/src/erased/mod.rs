@@ -84,7 +84,8 @@ pub trait ErasedScheme: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
 
-    /// Chooses parameters for a goal, with the default failure probability, and prepares a database.
+    /// Chooses parameters for a goal, with the default failure probability, and prepares a
+    /// database.
     ///
     /// # Errors
     /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose) and

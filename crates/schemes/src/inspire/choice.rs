@@ -278,7 +278,8 @@ impl Search {
             packing: &modulus.packing[packing],
             rgsw: &modulus.rgsw[rgsw],
             failure: self.failure,
-            // The checked parameters sum up in another order, and below 2⁻⁴⁰ they add the words' part.
+            // The checked parameters sum up in another order, and below 2⁻⁴⁰ they add the words'
+            // part.
             allowed: allowed * (1.0 - 1e-9),
             squared_sums: noise::squared_sums(layout, self.failure),
             coefficients: [layout.columns as u64, keys, keys, points, answer, answer],

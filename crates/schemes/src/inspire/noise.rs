@@ -13,7 +13,8 @@ use super::layout::{Layout, PLAINTEXT};
 use super::literal::{FILL, Literal};
 use crate::shared::parameters::{either_log2, squares_of_whitened, tails, words_log2, words_nats};
 
-/// x of the chi-square tail e⁻ˣ by default, 2⁻⁶⁵: negligible against 2⁻⁴⁰, also over all coefficients.
+/// x of the chi-square tail e⁻ˣ by default, 2⁻⁶⁵: negligible against 2⁻⁴⁰, also over all
+/// coefficients.
 const TAIL: f64 = 45.0;
 
 /// Variances of an answer's error by source, in units of q.
@@ -53,8 +54,8 @@ impl Noise {
         self.selection + self.packing + self.evaluation
     }
 
-    /// log₂ of the probability that a record does not decode: any coefficient of any chunk. An error
-    /// may fill the share `fill` of half the distance between messages.
+    /// log₂ of the probability that a record does not decode: any coefficient of any chunk. An
+    /// error may fill the share `fill` of half the distance between messages.
     pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64, literal: &Literal) -> f64 {
         let variance = self.before_switching() + self.response;
         let (threshold, bound) = (threshold(layout, modulus, literal.fill()), literal.failure);
@@ -64,8 +65,8 @@ impl Noise {
     }
 }
 
-/// The error at which a coefficient fails: the share `fill` of q/2p, less the error of Δ = round(q/p),
-/// which is at most 1/2 for each unit of a message of up to t·p/2.
+/// The error at which a coefficient fails: the share `fill` of q/2p, less the error of Δ =
+/// round(q/p), which is at most 1/2 for each unit of a message of up to t·p/2.
 fn threshold(layout: &Layout, modulus: f64, fill: f64) -> f64 {
     let p = f64::from(PLAINTEXT);
     fill * modulus / (2.0 * p) - layout.points as f64 * p / 4.0

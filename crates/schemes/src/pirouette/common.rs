@@ -213,8 +213,8 @@ pub trait RetrievalParams: Parameters {
         Ok(SecretKey::generate_light(&self.chain().rlwe, TERNARY, rng))
     }
 
-    /// Returns `true` if a client with this ring key can query: by default, if it is as light as the
-    /// noise assumes.
+    /// Returns `true` if a client with this ring key can query: by default, if it is as light as
+    /// the noise assumes.
     fn takes(&self, ring_key: &SecretKey) -> bool {
         ring_key.is_light(TERNARY)
     }
@@ -266,8 +266,8 @@ pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
 /// Returns the parameters of least cost.
 ///
 /// # Errors
-/// The last error if there are errors only, and [`papir_core::Error::Parameters`] for a failure bound
-/// other than the default.
+/// The last error if there are errors only, and [`papir_core::Error::Parameters`] for a failure
+/// bound other than the default.
 pub(crate) fn best<P: Parameters>(
     scheme: &'static str,
     target: Target,

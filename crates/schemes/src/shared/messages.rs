@@ -87,8 +87,8 @@ pub(crate) fn write_failure(writer: &mut Writer, failure: FailureBound) {
 /// Reads what [`write_failure`] wrote, to the end.
 ///
 /// # Errors
-/// [`Error::Length`] for more than a byte, [`Error::OutOfBounds`] for a bound that does not exist or
-/// is the default.
+/// [`Error::Length`] for more than a byte, [`Error::OutOfBounds`] for a bound that does not exist
+/// or is the default.
 pub(crate) fn read_failure(reader: &mut Reader<'_>) -> Result<FailureBound> {
     match *reader.rest() {
         [] => Ok(FailureBound::DEFAULT),

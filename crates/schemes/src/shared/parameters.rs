@@ -15,8 +15,8 @@ use papir_lattice::security::{MINIMUM_BITS, Row};
 /// Bits by which a failure probability may exceed its bound, for floating-point results that differ
 /// between machines and versions.
 const FAILURE_TOLERANCE: f64 = 1e-4;
-/// −log₂ of the part of a failure probability below 2⁻⁴⁰ that is left for whitened words whose sum of
-/// squares exceeds its bound.
+/// −log₂ of the part of a failure probability below 2⁻⁴⁰ that is left for whitened words whose sum
+/// of squares exceeds its bound.
 const WORDS_PART: f64 = 30.0;
 /// Share of the decoding limit that noise and rounding may fill. The answer to another query falls
 /// into the rest of the range and is detected.
@@ -91,8 +91,8 @@ pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error 
     move |reason| Error::Parameters { scheme, reason: reason.to_string() }
 }
 
-/// Checks the failure probability of an answer, given as log₂, against the bound that the parameters
-/// were chosen for.
+/// Checks the failure probability of an answer, given as log₂, against the bound that the
+/// parameters were chosen for.
 ///
 /// # Errors
 /// [`Error::Parameters`] above the bound and for NaN.
@@ -103,8 +103,8 @@ pub(crate) fn check_failure(scheme: &'static str, failure_log2: f64, bound: Fail
     Err(refused(scheme)(format!("an answer fails with probability 2^{failure_log2:.1}, above {bound}")))
 }
 
-/// Checks that a scheme whose noise is bounded for the default only is asked for no less. `found` is
-/// log₂ of the failure probability of its answers.
+/// Checks that a scheme whose noise is bounded for the default only is asked for no less. `found`
+/// is log₂ of the failure probability of its answers.
 ///
 /// # Errors
 /// [`Error::Parameters`] with both and the reason.
@@ -122,7 +122,8 @@ pub(crate) fn check_default_only(
 }
 
 /// The model of tails for a bound. By default products of digits and errors, or of rounding and a
-/// secret, count as Gaussians. Below 2⁻⁴⁰ they do not: `terms` is the fewest products in such a sum.
+/// secret, count as Gaussians. Below 2⁻⁴⁰ they do not: `terms` is the fewest products in such a
+/// sum.
 pub(crate) fn tails(bound: FailureBound, terms: usize) -> Tails {
     if bound.is_default() { Tails::Gaussian } else { Tails::Products { terms: terms as f64 } }
 }

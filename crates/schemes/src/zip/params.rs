@@ -61,8 +61,8 @@ impl<B: Base> ZipParams<B> {
         Self { base, compression }
     }
 
-    /// The best parameters for a target, with `key_bits` bits of the LWE key in one number of a query
-    /// if given.
+    /// The best parameters for a target, with `key_bits` bits of the LWE key in one number of a
+    /// query if given.
     ///
     /// # Errors
     /// The errors of [`Self::new`].

@@ -70,8 +70,8 @@ fn all_candidates_keep_the_bound() {
     }
 }
 
-/// The bound is the last byte of parameters. Those of 2⁻⁴⁰ that claim 2⁻¹²⁸ are refused, except where
-/// all bits follow from the shape and the bound.
+/// The bound is the last byte of parameters. Those of 2⁻⁴⁰ that claim 2⁻¹²⁸ are refused, except
+/// where all bits follow from the shape and the bound.
 #[test]
 fn the_promise_is_checked_when_parameters_are_read() {
     let shape = Shape::of_bytes(300, 8).unwrap();

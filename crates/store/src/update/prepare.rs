@@ -94,8 +94,8 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
 }
 
 /// Prepares other records with the same scheme, batches of the same size and the same bound on
-/// failures. Parameters are chosen for the goal that the snapshot was built for; the balanced goal if
-/// that is unknown.
+/// failures. Parameters are chosen for the goal that the snapshot was built for; the balanced goal
+/// if that is unknown.
 ///
 /// # Errors
 /// Errors of the scheme.

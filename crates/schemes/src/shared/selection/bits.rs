@@ -7,10 +7,9 @@
 //! - packing: [`RingPacking::variance`], which grows with the rounding of the keys;
 //! - the switch of the answer to a bits of the mask and b bits of the body.
 //!
-//! All are subgaussian, or sums of d products and more, under the independence heuristic, so variances
-//! add (`papir_lattice::noise`).
-//! One part can be rounded more if another is rounded less; [`Selection::choose`] searches for the
-//! fewest bytes.
+//! All are subgaussian, or sums of d products and more, under the independence heuristic, so
+//! variances add (`papir_lattice::noise`). One part can be rounded more if another is rounded less;
+//! [`Selection::choose`] searches for the fewest bytes.
 
 use std::ops::RangeInclusive;
 
