@@ -46,7 +46,7 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     ];
     lines.extend(skipped(&report.metadata));
     lines.extend(report.metadata.keyword.iter().flat_map(table));
-    lines.extend(guarantees(description));
+    lines.extend(guarantees(description, report.table.as_ref().map_or(1, |table| table.lookups as usize)));
     lines.extend(report.metadata.root.as_ref().map(|root| line("root", root)));
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("query and answer", {
@@ -150,7 +150,7 @@ pub(crate) fn database(
 ) -> Lines {
     let mut lines = identity(description, version);
     lines.extend(keyword.map_or_else(|| vec![line("lookup", "by index")], keys));
-    lines.extend(guarantees(description));
+    lines.extend(guarantees(description, keyword.map_or(1, KeywordLayout::lookups)));
     lines.extend(sizes(&description.sizes));
     let parameters = description.parameters.iter();
     lines.extend(parameters.map(|(name, value)| line(&format!("parameter {name}"), value)));
@@ -179,14 +179,16 @@ fn keys(layout: &KeywordLayout) -> Lines {
     ]
 }
 
-fn guarantees(description: &Description) -> Lines {
+/// Describes security and failures of a lookup of this many records.
+fn guarantees(description: &Description, records: usize) -> Lines {
     let security =
         description.security.as_ref().map_or("none: nothing is encrypted".to_owned(), |security| {
             format!("{:.1} bits ({})", security.bits, security.source)
         });
-    let failure = match description.failure_log2 {
+    let what = if description.limits.batch > 1 { "batch" } else { "lookup" };
+    let failure = match description.lookup_failure_log2(records) {
         f64::NEG_INFINITY => "never: every answer decodes".to_owned(),
-        log2 => format!("2^{log2:.1} that an answer does not decode"),
+        log2 => format!("2^{log2:.1} that a {what} does not decode"),
     };
     vec![line("security", security), line("failure", failure)]
 }

@@ -22,6 +22,7 @@ pub mod cost;
 pub mod envelope;
 pub mod erased;
 mod error;
+mod failure;
 mod formats;
 mod mix;
 mod owner;
@@ -36,6 +37,7 @@ mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice};
 pub use error::{Error, Result};
+pub use failure::FailureBound;
 pub use formats::Formats;
 pub use mix::mix;
 pub use owner::OwnerKey;
@@ -44,7 +46,7 @@ pub use progress::{NoProgress, Progress};
 pub use records::{
     Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits, read_record,
 };
-pub use scheme::{Choice, Goal};
+pub use scheme::{Choice, Goal, Target};
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{
     Candidate, Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security,

@@ -12,8 +12,8 @@ use rand_core::CryptoRng;
 use crate::cost::Counts;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Change, Description, Error, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result,
-    Shape,
+    Change, Description, Error, FailureBound, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record,
+    Records, Result, Shape,
 };
 
 /// The objective of the choice of parameters.
@@ -55,7 +55,23 @@ impl std::str::FromStr for Goal {
     }
 }
 
-/// A way to choose parameters.
+/// Requirements for the choice of parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Target {
+    /// The objective.
+    pub goal: Goal,
+    /// The largest allowed probability that an answer does not decode.
+    pub failure: FailureBound,
+}
+
+impl From<Goal> for Target {
+    /// The goal with the default failure probability.
+    fn from(goal: Goal) -> Self {
+        Self { goal, ..Self::default() }
+    }
+}
+
+/// A way to choose parameters, with the default failure probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The scheme's choice for a goal.
@@ -97,11 +113,13 @@ impl Choice {
 /// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
 /// refuses parameters for which the parameter table does not show 128 bits of security.
 pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
-    /// The best parameters for a shape and a goal.
+    /// The best parameters for a shape and a target, or for a goal with the default failure
+    /// probability.
     ///
     /// # Errors
-    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape.
-    fn choose(shape: Shape, goal: Goal) -> Result<Self>;
+    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape, or
+    /// if its answers fail more often than the target allows.
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self>;
 
     /// The parameters of a choice. The default implementation supports only choices by goal.
     ///
@@ -115,13 +133,13 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
         }
     }
 
-    /// All parameters worth comparing for a shape; at least one. By default, the distinct choices
-    /// for all goals.
+    /// All parameters worth comparing for a shape and a failure probability; at least one. By
+    /// default, the distinct choices for all goals.
     ///
     /// # Errors
     /// The errors of [`Parameters::choose`].
-    fn candidates(shape: Shape) -> Result<Vec<Self>> {
-        let chosen = Goal::ALL.map(|goal| Self::choose(shape, goal));
+    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
+        let chosen = Goal::ALL.map(|goal| Self::choose(shape, Target { goal, failure }));
         let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
         let mut seen: Vec<Vec<u8>> = Vec::new();
         candidates.retain(|candidate| {

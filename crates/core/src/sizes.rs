@@ -1,7 +1,7 @@
 //! Static description of a scheme's parameters: sizes, security, limits.
 
 use crate::cost::Work;
-use crate::{Error, Result, Shape};
+use crate::{Error, FailureBound, Result, Shape};
 
 /// Longest query, answer, ticket or set of client keys: 1 GiB.
 pub const MAX_MESSAGE_BYTES: u64 = 1 << 30;
@@ -131,14 +131,29 @@ pub struct Description {
     pub sizes: Sizes,
     /// Estimated security; `None` if the scheme encrypts nothing.
     pub security: Option<Security>,
-    /// log₂ of the computed probability that decoding an honest answer fails.
+    /// log₂ of the computed probability that an honest answer does not decode. An answer to a batch
+    /// decodes if all its records do.
     pub failure_log2: f64,
+    /// The bound on that probability that the parameters were chosen for.
+    pub failure_bound: FailureBound,
     /// The scheme's limits.
     pub limits: Limits,
     /// The parameters by name, in the paper's symbols.
     pub parameters: Vec<(&'static str, String)>,
     /// Operation counts of the scheme's verbs.
     pub work: Work,
+}
+
+impl Description {
+    /// log₂ of the probability that a lookup of `records` records does not decode: one answer or
+    /// more fail. A lookup by key takes several records if values are longer than a bucket.
+    ///
+    /// It covers decoding only. False positives of a keyed table and batches without places have
+    /// probabilities of their own.
+    pub fn lookup_failure_log2(&self, records: usize) -> f64 {
+        let answers = records.div_ceil(self.limits.batch.max(1)).max(1);
+        (self.failure_log2 + (answers as f64).log2()).min(0.0)
+    }
 }
 
 /// Parameters that a scheme offers for a shape, for the planner.
@@ -150,4 +165,43 @@ pub struct Candidate {
     pub description: Description,
     /// The encoded parameters, for [`crate::erased::ErasedScheme::setup_candidate`].
     pub parameters: Vec<u8>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_fails_as_often_as_all_its_answers() {
+        let limits = Limits {
+            records: 1,
+            record_bits: 1,
+            batch: 1,
+            client_keys: false,
+            tickets: false,
+            owner_key: false,
+            update: UpdateCost::Rebuild,
+        };
+        let description = |batch, failure_log2| Description {
+            scheme: "test",
+            privacy: Privacy::Private,
+            shape: Shape::new(1, 1).unwrap(),
+            sizes: Sizes::default(),
+            security: None,
+            failure_log2,
+            failure_bound: FailureBound::DEFAULT,
+            limits: Limits { batch, ..limits },
+            parameters: Vec::new(),
+            work: Work::default(),
+        };
+        for (batch, records, expected) in
+            [(1, 1, -40.0), (1, 2, -39.0), (1, 16, -36.0), (16, 16, -40.0), (16, 17, -39.0), (1, 0, -40.0)]
+        {
+            let found = description(batch, -40.0).lookup_failure_log2(records);
+            assert_eq!(found, expected, "{records} records in batches of {batch}");
+        }
+        assert_eq!(description(1, f64::NEG_INFINITY).lookup_failure_log2(9), f64::NEG_INFINITY);
+        assert_eq!(description(1, -1.0).lookup_failure_log2(9), 0.0);
+    }
 }

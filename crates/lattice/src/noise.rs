@@ -5,13 +5,11 @@
 //! interval of length w is sub-Gaussian with its own variance w²/12. Variances are in units of the
 //! ciphertext modulus they are stated for; σ is a standard deviation.
 
-use crate::gadget::GadgetParams;
+use std::f64::consts::{LN_2, LOG2_E};
 
-/// log₂ of a bound on one sample's statistical distance from the discrete Gaussian, for σ ≤ 11.
-///
-/// [`papir_ring::sample::Gaussian`] is within (entries + 2)·2⁻⁶⁴ of it, and has at most 126
-/// entries up to σ = 11. By the union bound, n samples add n times this to a failure probability.
-pub const SAMPLER_LOG2: f64 = -57.0;
+use papir_ring::sample::EXCESS;
+
+use crate::gadget::GadgetParams;
 
 /// Mean square of a digit, uniform in [−z/2, z/2): (z² + 2)/12.
 pub fn digit(log_base: u32) -> f64 {
@@ -110,16 +108,20 @@ impl Setting {
 
 /// Returns a bound on the sum of squares of `count` centred uniform words of absolute value at most
 /// `largest`: the mean, largest²/3 each, plus ten standard deviations (Var(x²) is 4/5 of its mean's
-/// square), and never more than count·largest².
+/// square), and never more than count·largest². Exceeded with probability below 2⁻⁵¹.
 pub fn squares_of_uniform(count: f64, largest: f64) -> f64 {
-    let mean = largest * largest / 3.0;
-    (mean * (count + 10.0 * (0.8 * count).sqrt())).min(count * largest * largest)
+    squares_beyond(count, largest, 10.0 * (0.8 * count).sqrt())
 }
 
-/// Returns the variance for which [`failure_log2()`] is `failure_log2`.
-pub fn variance_for(threshold: f64, coefficients: f64, failure_log2: f64) -> f64 {
-    let nats = (1.0 + coefficients.log2() - failure_log2) * std::f64::consts::LN_2;
-    threshold * threshold / (2.0 * nats)
+/// [`squares_of_uniform`] exceeded with probability at most e^−`nats`, by Bernstein's inequality: a
+/// square is at most twice its mean above it.
+pub fn squares_of_uniform_within(count: f64, largest: f64, nats: f64) -> f64 {
+    squares_beyond(count, largest, (1.6 * count * nats).sqrt() + 2.0 * nats / 3.0)
+}
+
+/// The mean of the sum of squares and `more` means of a square, at most the largest sum.
+fn squares_beyond(count: f64, largest: f64, more: f64) -> f64 {
+    (largest * largest / 3.0 * (count + more)).min(count * largest * largest)
 }
 
 /// Returns the fewest bits to which rounding adds at most this variance, in units of the modulus;
@@ -128,14 +130,80 @@ pub fn bits_for_rounding(modulus: f64, variance: f64) -> Option<u32> {
     (variance > 0.0).then(|| (modulus / (12.0 * variance).sqrt()).log2().ceil().max(1.0) as u32)
 }
 
-/// Returns log₂ of a bound on the probability that any of `coefficients` errors of this variance
-/// exceeds `threshold` in absolute value: the union bound over sub-Gaussian tails.
-pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {
-    if threshold <= 0.0 {
-        return 0.0;
+/// Model of the tail of a sum of errors, for the union bound over coefficients.
+///
+/// Both include the excess of the sampler's moments over a Gaussian's ([`EXCESS`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tails {
+    /// Of a Gaussian: 2·exp(−t²/2V).
+    Gaussian,
+    /// Of a sum of this many products of independent sub-Gaussian factors, one of each pair shared
+    /// by all coefficients: digits with errors of keys, or rounding errors with a secret.
+    ///
+    /// It bounds every sum of independent parts that are sub-Gaussian or sums of at least as many
+    /// products: E exp(λx) of a part of variance V is at most (1 − λ²V/T)^(−T/2), and −ln(1 − x) is
+    /// superadditive.
+    Products {
+        /// T.
+        terms: f64,
+    },
+}
+
+impl Tails {
+    /// Returns log₂ of a bound on the probability that any of `coefficients` errors of this
+    /// variance exceeds `threshold` in absolute value.
+    pub fn failure_log2(self, threshold: f64, variance: f64, coefficients: f64) -> f64 {
+        if threshold <= 0.0 {
+            return 0.0;
+        }
+        let nats = self.nats(threshold / (variance * (1.0 + EXCESS)).sqrt());
+        (1.0 + coefficients.log2() - nats * LOG2_E).min(0.0)
     }
-    let exponent = threshold * threshold / (2.0 * variance);
-    (1.0 + coefficients.log2() - exponent * std::f64::consts::LOG2_E).min(0.0)
+
+    /// Returns the number of standard deviations that any of `coefficients` errors exceeds with
+    /// probability at most 2^`failure_log2`.
+    pub fn deviations(self, coefficients: f64, failure_log2: f64) -> f64 {
+        let nats = (1.0 + coefficients.log2() - failure_log2) * LN_2;
+        self.deviations_for(nats) * (1.0 + EXCESS).sqrt()
+    }
+
+    /// Returns the variance for which [`Tails::failure_log2`] is `failure_log2`.
+    pub fn variance_for(self, threshold: f64, coefficients: f64, failure_log2: f64) -> f64 {
+        (threshold / self.deviations(coefficients, failure_log2)).powi(2)
+    }
+
+    /// −ln of half the probability of an error beyond this many deviations.
+    fn nats(self, deviations: f64) -> f64 {
+        match self {
+            Self::Gaussian => deviations * deviations / 2.0,
+            Self::Products { terms } => {
+                // Chernoff's bound at the best λ² = y²·T/V.
+                let c = deviations / terms.sqrt();
+                let y = 2.0 * c / (1.0 + (1.0 + 4.0 * c * c).sqrt());
+                terms * (y * c + (-y * y).ln_1p() / 2.0)
+            }
+        }
+    }
+
+    /// The inverse of [`Tails::nats`], rounded up.
+    fn deviations_for(self, nats: f64) -> f64 {
+        let gaussian = (2.0 * nats).sqrt();
+        match self {
+            Self::Gaussian => gaussian,
+            Self::Products { .. } => {
+                let (mut few, mut enough) = (gaussian, 2.0 * gaussian);
+                while self.nats(enough) < nats {
+                    enough *= 2.0;
+                }
+                // Until nothing lies between them.
+                while few < few.midpoint(enough) && few.midpoint(enough) < enough {
+                    let middle = few.midpoint(enough);
+                    *(if self.nats(middle) < nats { &mut few } else { &mut enough }) = middle;
+                }
+                enough
+            }
+        }
+    }
 }
 
 /// A sum of products of independent pairs, one of each pair an error that many coefficients share.
@@ -168,7 +236,7 @@ impl Products {
     }
 }
 
-/// [`failure_log2`] for a sub-Gaussian error plus independent sums of products.
+/// [`Tails::failure_log2`] for a sub-Gaussian error plus independent sums of products.
 ///
 /// Chernoff's bound with E exp(λ·x·y) = (1 − λ²·σ²)^(−1/2) for two Gaussians whose product has the
 /// variance σ², at the best λ.
@@ -180,8 +248,10 @@ pub fn failure_log2_with_products(
 ) -> f64 {
     let widest = products.iter().map(|products| products.variance).fold(0.0, f64::max);
     if widest <= 0.0 || threshold <= 0.0 {
-        return failure_log2(threshold, variance, coefficients);
+        return Tails::Gaussian.failure_log2(threshold, variance, coefficients);
     }
+    // All errors scale with the sampler's, so the threshold may instead.
+    let threshold = threshold / (1.0 + EXCESS).sqrt();
     let exponent = |part: f64| {
         let lambda = part / widest.sqrt();
         let gaussian = lambda * lambda * variance / 2.0;
@@ -194,25 +264,88 @@ pub fn failure_log2_with_products(
         let [left, right] = [low + (high - low) / 3.0, high - (high - low) / 3.0];
         if exponent(left) < exponent(right) { high = right } else { low = left }
     }
-    (1.0 + coefficients.log2() + exponent((low + high) / 2.0) * std::f64::consts::LOG2_E).min(0.0)
+    (1.0 + coefficients.log2() + exponent((low + high) / 2.0) * LOG2_E).min(0.0)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use papir_ring::sample::Gaussian;
-
     use super::*;
 
     #[test]
-    fn sampler_distance_holds_up_to_sigma_11() {
-        let entries = Gaussian::new(11.0).unwrap().bound();
-        assert!(f64::from(entries + 2).log2() - 64.0 <= SAMPLER_LOG2, "{entries} entries");
+    fn the_excess_is_proved_for_all_deviations_in_use() {
+        use papir_ring::sample::SIGMAS;
+        let sigmas = [crate::lwe32::SIGMA, crate::lwe32::MODULE_SIGMA, crate::bv::params::SIGMA];
+        let all = sigmas.into_iter().chain([crate::params::Literal::DEFAULT.sigma]);
+        all.for_each(|sigma| assert!(SIGMAS.contains(&sigma), "σ {sigma}"));
+    }
+
+    const MODELS: [Tails; 3] =
+        [Tails::Gaussian, Tails::Products { terms: 1024.0 }, Tails::Products { terms: 12.0 }];
+
+    #[test]
+    fn deviations_and_failures_are_inverse() {
+        for tails in MODELS {
+            for failure in [-1.0, -40.0, -128.0, -300.0] {
+                let deviations = tails.deviations(2048.0, failure);
+                let found = tails.failure_log2(deviations, 1.0, 2048.0);
+                assert!((found - failure).abs() < 1e-9, "{tails:?}: {found}, expected {failure}");
+                let variance = tails.variance_for(9.0, 2048.0, failure);
+                assert!((tails.failure_log2(9.0, variance, 2048.0) - failure).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn one_sum_of_products_bounds_parts_with_as_many() {
+        // Half the variance in 512 products, half Gaussian; and two sums of 512.
+        let part = Products { terms: 512.0, variance: 0.5 / 512.0 };
+        for threshold in [5.0, 9.0, 14.0, 20.0] {
+            let bound = Tails::Products { terms: 512.0 }.failure_log2(threshold, 1.0, 64.0);
+            for (variance, products) in [(0.5, &[part][..]), (0.0, &[part, part])] {
+                let found = failure_log2_with_products(threshold, variance, products, 64.0);
+                assert!(found < bound + 1e-6, "{threshold}: {found}, bound {bound}");
+            }
+            let gaussian = Tails::Gaussian.failure_log2(threshold, 1.0, 64.0);
+            assert!(gaussian < bound);
+            let same = Products { terms: 512.0, variance: 1.0 / 512.0 };
+            let found = failure_log2_with_products(threshold, 0.0, &[same], 64.0);
+            assert!((found - bound).abs() < 1e-6, "{threshold}: {found}, expected {bound}");
+        }
+    }
+
+    /// −ln of Chernoff's bound on the probability that the sum of squares of `count` words uniform
+    /// in [−1, 1] exceeds `sum`, with E exp(λx²) by Simpson's rule.
+    fn chernoff_of_squares(count: f64, sum: f64) -> f64 {
+        let moment = |lambda: f64| {
+            let steps = 2000;
+            let term = |i: i32| {
+                let weight = if i == 0 || i == steps { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
+                weight * (lambda * (f64::from(i) / f64::from(steps)).powi(2)).exp()
+            };
+            (0..=steps).map(term).sum::<f64>() / (3.0 * f64::from(steps))
+        };
+        let exponents = (1..400).map(|i| f64::from(i) / 10.0);
+        exponents.map(|lambda| lambda * sum - count * moment(lambda).ln()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn sums_of_squares_stay_within_their_bounds() {
+        for count in [1.0, 16.0, 40.0, 200.0, 1024.0, 4096.0, 65536.0] {
+            let ten = squares_of_uniform(count, 1.0);
+            let never = ten >= count;
+            assert!(never || chernoff_of_squares(count, ten) > 51.0 * LN_2, "{count}");
+            for nats in [28.0, 90.0, 120.0] {
+                let bound = squares_of_uniform_within(count, 1.0, nats);
+                let never = bound >= count;
+                assert!(never || chernoff_of_squares(count, bound) >= nats, "{count} words, {nats}");
+            }
+        }
     }
 
     #[test]
     fn tails_of_products_approach_the_gaussian_tail() {
-        let gaussian = failure_log2(9.0, 1.0, 256.0);
+        let gaussian = Tails::Gaussian.failure_log2(9.0, 1.0, 256.0);
         let mut last = 0.0;
         for terms in [2.0, 12.0, 48.0, 1000.0, 1e6] {
             let products = Products { terms, variance: 1.0 / terms };

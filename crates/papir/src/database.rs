@@ -1,7 +1,7 @@
 //! A prepared database in memory.
 
 use papir_core::erased::{self, ErasedServer, ErasedSession};
-use papir_core::{Description, Goal, NoProgress, OwnerKey, Records, Version};
+use papir_core::{Description, FailureBound, Goal, NoProgress, OwnerKey, Records, Target, Version};
 use papir_lookup::{
     BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, Lookup, OnDuplicate, Result, TableOptions,
 };
@@ -16,6 +16,8 @@ pub struct Options {
     pub scheme: String,
     /// The optimization goal for the scheme's parameters.
     pub goal: Goal,
+    /// The largest allowed probability that an answer does not decode.
+    pub failure: FailureBound,
     /// Action on a duplicate key.
     pub on_duplicate: OnDuplicate,
     /// Target size in bytes of a keyed table's buckets. A bucket is a record that holds a few
@@ -33,8 +35,8 @@ impl Default for Options {
     /// default size, and the table has no extra space.
     fn default() -> Self {
         let TableOptions { bucket, on_duplicate, room } = TableOptions::default();
-        let (scheme, goal) = (DEFAULT_SCHEME.to_owned(), Goal::default());
-        Self { scheme, goal, on_duplicate, bucket, room, owner_key: None }
+        let (scheme, goal, failure) = (DEFAULT_SCHEME.to_owned(), Goal::default(), FailureBound::default());
+        Self { scheme, goal, failure, on_duplicate, bucket, room, owner_key: None }
     }
 }
 
@@ -86,7 +88,10 @@ impl Database {
 
     pub(crate) fn prepare(records: &dyn Records, keys: Option<Keys>, options: &Options) -> Result<Self> {
         let scheme = registry::by_name(&options.scheme)?.with_owner_key(options.owner_key.as_ref());
-        let server = scheme.setup(records, options.goal, &mut papir_client::system_rng(), &NoProgress)?;
+        let target = Target { goal: options.goal, failure: options.failure };
+        let candidate = scheme.candidate_for(records.shape(), target)?;
+        let rng = &mut papir_client::system_rng();
+        let server = scheme.setup_candidate(&candidate.parameters, records, rng, &NoProgress)?;
         Ok(Self { server, keys, options: options.clone() })
     }
 

@@ -124,7 +124,7 @@ pub use papir_schemes as schemes;
 pub use database::{Database, Options, client_of, client_under};
 pub use papir_client::{Connection, system_rng};
 pub use papir_core::erased::{ErasedClient, ErasedKeys, ErasedServer, ErasedSession, ErasedState};
-pub use papir_core::{Goal, NoProgress, OwnerKey, Progress, RecordBuffer, Records};
+pub use papir_core::{FailureBound, Goal, NoProgress, OwnerKey, Progress, RecordBuffer, Records};
 pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result};
 
 /// The default scheme.

@@ -1,7 +1,7 @@
 //! The planner: chooses a scheme and its parameters for a database, connection and machine.
 
 use papir_core::cost::{Operation, Rates};
-use papir_core::{Candidate, Privacy, Shape};
+use papir_core::{Candidate, FailureBound, Privacy, Shape};
 use papir_schemes::registry;
 use serde::Serialize;
 
@@ -15,6 +15,8 @@ pub const DEFAULT_SPEED: f64 = 1e7;
 pub struct Demand {
     /// Number and length of the records.
     pub shape: Shape,
+    /// The largest allowed probability that an answer does not decode.
+    pub failure: FailureBound,
     /// Bytes that a client fetches once in addition to the scheme's public part.
     pub extra_bytes: u64,
     /// Speed of the client's connection up and down, in bits per second.
@@ -31,7 +33,8 @@ impl Demand {
     /// Creates a demand with defaults for all other requirements.
     pub fn new(shape: Shape, rates: &Rates) -> Self {
         let connection = (DEFAULT_SPEED, DEFAULT_SPEED);
-        Self { shape, extra_bytes: 0, connection, memory: None, threads: rates.threads(), lookups: 1 }
+        let (failure, threads) = (FailureBound::DEFAULT, rates.threads());
+        Self { shape, failure, extra_bytes: 0, connection, memory: None, threads, lookups: 1 }
     }
 }
 
@@ -209,7 +212,7 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
             left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             continue;
         }
-        match scheme.candidates(demand.shape) {
+        match scheme.candidates(demand.shape, demand.failure) {
             // Registered clients depend on precomputation, which `Work` does not count.
             Ok(candidates) if candidates.iter().any(|one| one.description.limits.client_keys) => {
                 let reason = "its clients register first: available only by name".to_owned();

@@ -60,7 +60,8 @@ pub struct DatabaseInfo {
     pub security_bits: Option<f64>,
     /// The source of the security estimate.
     pub security_source: Option<String>,
-    /// log₂ of the probability that an honest answer fails to decode; null if it cannot fail.
+    /// log₂ of the probability that a lookup fails because an honest answer does not decode; null
+    /// if it cannot fail.
     pub failure_log2: Option<f64>,
     /// The scheme's parameters by name.
     pub parameters: BTreeMap<String, String>,

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use papir_core::erased::{Erased, ErasedScheme, candidate_of};
 use papir_core::scheme::Scheme;
-use papir_core::{Candidate, Error, Goal, Result, Shape};
+use papir_core::{Candidate, Error, Result, Shape, Target};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::depir::Depir;
@@ -228,7 +228,7 @@ pub struct OfBatches {
     pub scheme: &'static dyn ErasedScheme,
     /// The scheme below.
     below: &'static str,
-    candidate: fn(Shape, Goal, usize) -> Result<Candidate>,
+    candidate: fn(Shape, Target, usize) -> Result<Candidate>,
 }
 
 impl OfBatches {
@@ -236,8 +236,8 @@ impl OfBatches {
     ///
     /// # Errors
     /// The errors of [`BatchedParams::for_capacity`].
-    pub fn candidate(&self, shape: Shape, goal: Goal, capacity: usize) -> Result<Candidate> {
-        (self.candidate)(shape, goal, capacity)
+    pub fn candidate(&self, shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Candidate> {
+        (self.candidate)(shape, target.into(), capacity)
     }
 }
 
@@ -254,8 +254,8 @@ const OF_BATCHES: &[OfBatches] = &[
     },
 ];
 
-fn candidate<S: Bucket>(shape: Shape, goal: Goal, capacity: usize) -> Result<Candidate> {
-    let params = BatchedParams::<S>::for_capacity(shape, goal, capacity)?;
+fn candidate<S: Bucket>(shape: Shape, target: Target, capacity: usize) -> Result<Candidate> {
+    let params = BatchedParams::<S>::for_capacity(shape, target, capacity)?;
     Ok(candidate_of(&params))
 }
 

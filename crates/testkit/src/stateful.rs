@@ -18,12 +18,12 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::erased::{ErasedServer, setup_with};
 use papir_core::scheme::{
-    Client, Goal, Parameters, Scheme, Server, Session, Wire, check_changes, check_indices,
+    Client, Parameters, Scheme, Server, Session, Target, Wire, check_changes, check_indices,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Change, Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Privacy, Progress, Record,
-    RecordBuffer, Records, Result, Shape, Sizes, UpdateCost, envelope, extract_bits,
+    Change, Description, Error, FailureBound, Limits, MAX_RECORD_BITS, MAX_RECORDS, Privacy, Progress,
+    Record, RecordBuffer, Records, Result, Shape, Sizes, UpdateCost, envelope, extract_bits,
 };
 use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
@@ -108,7 +108,7 @@ impl StatefulParams {
 }
 
 impl Parameters for StatefulParams {
-    fn choose(shape: Shape, _goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, _target: impl Into<Target>) -> Result<Self> {
         Self::with_keys(shape, KEYS_BYTES)
     }
 
@@ -124,6 +124,7 @@ impl Parameters for StatefulParams {
             sizes: self.sizes(),
             security: None,
             failure_log2: f64::NEG_INFINITY,
+            failure_bound: FailureBound::DEFAULT,
             limits: Limits {
                 records: MAX_RECORDS,
                 record_bits: MAX_RECORD_BITS,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use papir_core::{Error, Goal};
+use papir_core::{Error, FailureBound, Goal};
 use papir_lookup::{MAX_ROOM, OnDuplicate};
 use papir_schemes::registry;
 use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
@@ -57,6 +57,10 @@ pub(crate) struct Arguments {
     /// Optimization goal for the scheme's parameters [default: balanced].
     #[arg(long)]
     goal: Option<ParameterGoal>,
+    /// The largest allowed probability that an answer does not decode, 2^-40 to 2^-128. Messages
+    /// are a little longer with less; some schemes keep only 2^-40.
+    #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
+    failure: FailureBound,
     /// Prepare for batches of up to K lookups (papir get --batch). A batch costs the server several
     /// times as much as one lookup, instead of K times; the database takes several times as much
     /// memory.
@@ -108,6 +112,7 @@ const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --out words.papir
   papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
   papir build words.csv --key word --value meaning --scheme auto --out words.papir
+  papir build words.csv --key word --value meaning --failure 2^-128 --out words.papir
   papir build words.csv --key word --value meaning --room 10 --out words.papir
   papir build words.csv --key word --value meaning --batch 64 --out words.papir
   papir build words.csv --key word --value meaning --encrypt words.key --out words.papir
@@ -206,6 +211,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         record_bytes: arguments.record_bytes,
         scheme: scheme.to_owned(),
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
+        failure: arguments.failure,
         batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),
         verifiable: arguments.verifiable,
@@ -309,7 +315,8 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
     let loaded = papir_plan::rates_file::load(None)?;
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
-        let demand = Demand::new(records.shape(), &loaded.rates);
+        let failure = options.failure;
+        let demand = Demand { failure, ..Demand::new(records.shape(), &loaded.rates) };
         let choice = planner::choose(&demand, &loaded.rates)
             .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
         // Setting fails only if a choice exists, but records are prepared once per build.

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_bench::calibrate::{Config, calibrate};
 use papir_bench::check;
-use papir_core::Shape;
 use papir_core::cost::Rates;
+use papir_core::{FailureBound, Shape};
 use papir_plan::rates_file as rates;
 use papir_plan::rates_file::LoadedRates;
 use serde_json::json;
@@ -52,6 +52,10 @@ pub(crate) struct Arguments {
     /// The server's memory, as in 16GiB or 512MiB. Candidates that need more are left out.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory: Option<u64>,
+    /// The largest allowed probability that an answer does not decode, 2^-40 to 2^-128. Schemes
+    /// that cannot keep it are left out.
+    #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
+    failure: FailureBound,
     /// Lookups per second of all clients together, to compute the number of cores needed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     clients: Option<u64>,
@@ -85,6 +89,8 @@ const EXAMPLES: &str = "Examples:
     papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
   A wallet that makes 100 lookups among 10 million notes of 128 bytes:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
+  The same with answers that fail with probability below 2^-128:
+    papir plan --records 10000000 --record-bytes 128 --lookups 100 --failure 2^-128
   Measure this machine's rates and check predictions against measurements:
     papir plan --calibrate
     papir plan --check";
@@ -184,6 +190,7 @@ fn plan(arguments: &Arguments, records: u64, out: &mut dyn Write) -> Result<(), 
 fn demand(arguments: &Arguments, records: u64, rates: &Rates) -> Result<Demand, Failure> {
     let (shape, extra_bytes) = shape(arguments, records)?;
     Ok(Demand {
+        failure: arguments.failure,
         extra_bytes,
         connection: (arguments.uplink, arguments.downlink),
         memory: arguments.memory,
@@ -220,6 +227,7 @@ fn headline(arguments: &Arguments, records: u64, demand: &Demand, loaded: &Loade
         line("database", database),
         line("connection", format!("{up} up, {down} down; {} lookup(s) per client", demand.lookups)),
         line("server", format!("{} thread(s) per answer", demand.threads)),
+        line("failure", format!("at most {} per lookup", demand.failure)),
         line("rates", &loaded.description),
     ]
 }
@@ -250,6 +258,7 @@ fn as_json(
         "threads": demand.threads,
         "lookups": demand.lookups,
         "memory": demand.memory,
+        "failure": demand.failure.to_string(),
         "rates": loaded.origin,
         "offers": choice.offers().collect::<Vec<_>>(),
         "left_out": choice.left_out,

@@ -111,6 +111,34 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
     }
 }
 
+#[test]
+fn the_failure_probability_is_chosen_and_kept_by_updates() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"), folder.path("a.papir"));
+    let arguments = [&["build", &source, "--out", &out], &KEYED[..]].concat();
+    let build = |more: &[&'static str]| [&arguments[..], more].concat();
+    let failure = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("failure")).unwrap().to_owned();
+        let log2 = line.split_whitespace().nth(1).and_then(|word| word.strip_prefix("2^").map(str::to_owned));
+        assert!(line.ends_with("that a lookup does not decode"), "{line}");
+        log2.unwrap().parse::<f64>().unwrap()
+    };
+    assert!((-60.0..=-40.0).contains(&failure(&succeeds(&build(&[])))));
+    assert!(failure(&succeeds(&build(&["--failure", "2^-128"]))) <= -128.0);
+    assert!(failure(&succeeds(&["inspect", &out])) <= -128.0);
+    let service = Service::start(&[&out], &[]);
+    assert_eq!(succeeds(&["get", &service.url, "b"]), "2");
+    drop(service);
+    // Longer values need a new table, which is prepared under the same bound.
+    let changes = folder.write("more.csv", format!("word,meaning\nd,{}\n", "4".repeat(300)));
+    succeeds(&["update", &out, "--from", &changes]);
+    assert!(failure(&succeeds(&["inspect", &out])) <= -128.0);
+    for wrong in ["--failure=2^-39", "--failure=2^-129", "--failure=-128", "--failure=1e-40"] {
+        fails_with(&build(&[wrong]), &["--failure", &wrong["--failure=".len()..]]);
+    }
+    fails_with(&build(&["--failure", "2^-128", "--scheme", "respire"]), &["respire", "2^-128", "2^-40."]);
+}
+
 /// A file size limit stands in for a full disk.
 #[cfg(unix)]
 #[test]

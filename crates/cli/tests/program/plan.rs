@@ -196,3 +196,22 @@ fn an_automatic_build_reports_its_choice_and_answers() {
 fn planned_with_own_rates(arguments: &[&str]) -> Value {
     serde_json::from_str(&succeeds(&[&["plan", "--json"], arguments].concat())).unwrap()
 }
+
+#[test]
+fn offers_keep_the_failure_probability() {
+    let all = |more: &[&str]| planned(&[&MEBIBYTES_64[..], &["--all"], more].concat());
+    let (default, least) = (all(&[]), all(&["--failure", "2^-128"]));
+    assert_eq!((default["failure"].as_str(), least["failure"].as_str()), (Some("2^-40"), Some("2^-128")));
+    assert!(offers(&default).iter().all(|offer| number(offer, "failure_log2") <= -40.0));
+    assert!(offers(&least).iter().all(|offer| number(offer, "failure_log2") <= -128.0));
+    let smallest = |plan: &Value| {
+        let bytes = |offer: &Value| number(offer, "upload_bytes") + number(offer, "download_bytes");
+        of_inspire(plan).map(bytes).fold(f64::INFINITY, f64::min)
+    };
+    // A little longer messages, not twice as long.
+    let growth = smallest(&least) / smallest(&default);
+    assert!((1.0..1.25).contains(&growth), "{growth}");
+    let reasons = least["left_out"].as_array().unwrap();
+    let respire = reasons.iter().find(|one| one["scheme"] == "respire").unwrap()["reason"].as_str().unwrap();
+    assert!(respire.contains("2^-128") && respire.contains("2^-40"), "{respire}");
+}

@@ -15,8 +15,8 @@ use zeroize::Zeroizing;
 use crate::scheme::UpdateEstimate;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Choice, Description, Error, Goal, NoProgress, NotPrivate, OwnerKey, Privacy, Progress,
-    Record, Records, Result, Shape, Version,
+    Candidate, Change, Choice, Description, Error, FailureBound, Goal, NoProgress, NotPrivate, OwnerKey,
+    Privacy, Progress, Record, Records, Result, Shape, Target, Version,
 };
 
 pub use identity::{parameters_of, scheme_of, scheme_of_public};
@@ -52,11 +52,18 @@ pub trait ErasedScheme: Send + Sync {
     /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose).
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description>;
 
-    /// All parameters worth comparing for this shape, without preparing anything.
+    /// All parameters worth comparing for this shape and failure probability, without preparing
+    /// anything.
     ///
     /// # Errors
     /// The errors of [`Parameters::candidates`](crate::scheme::Parameters::candidates).
-    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>>;
+    fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>>;
+
+    /// The best parameters for this shape and target, without preparing anything.
+    ///
+    /// # Errors
+    /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose).
+    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate>;
 
     /// The parameters of a choice, without preparing anything.
     ///
@@ -77,7 +84,8 @@ pub trait ErasedScheme: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
 
-    /// Chooses parameters and prepares a database.
+    /// Chooses parameters for a goal, with the default failure probability, and prepares a
+    /// database.
     ///
     /// # Errors
     /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose) and

@@ -13,11 +13,13 @@ use super::{
 };
 use crate::codec::{Reader, Writer};
 use crate::envelope::{self, Header, Kind};
-use crate::scheme::{Choice, Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
+use crate::scheme::{
+    Choice, Client, Goal, Parameters, Scheme, Server, Session, Target, UpdateEstimate, Wire,
+};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result,
-    Shape, Version,
+    Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress, Record,
+    Records, Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -99,9 +101,13 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         Ok(self.bind(S::Params::choose(shape, goal)?)?.describe())
     }
 
-    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
-        let candidates = S::Params::candidates(shape)?.into_iter();
+    fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
+        let candidates = S::Params::candidates(shape, failure)?.into_iter();
         candidates.map(|params| Ok(candidate_of(&self.bind(params)?))).collect()
+    }
+
+    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
+        Ok(candidate_of(&self.bind(S::Params::choose(shape, target)?)?))
     }
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {

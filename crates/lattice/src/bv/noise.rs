@@ -8,6 +8,8 @@
 //! would be wrong by 2¹⁵ at degree 18. Instead, the mean over the slots is bounded by Markov's
 //! inequality for its p-th power, at the best p.
 
+use papir_ring::sample::EXCESS;
+
 use super::params::{PLAINTEXT, SIGMA};
 
 /// The highest moment p that is tried.
@@ -20,7 +22,7 @@ const MOST: usize = 16;
 /// in a ring of degree n.
 pub fn evaluation(n: usize, variables: usize, degree: usize, largest: f64, failure_log2: f64) -> f64 {
     // The phase is t·e + m′, with m′ of mean zero in an interval of length t.
-    let variance = (SIGMA * SIGMA + 0.25) * f64::from(PLAINTEXT).powi(2);
+    let variance = (SIGMA * SIGMA * (1.0 + EXCESS) + 0.25) * f64::from(PLAINTEXT).powi(2);
     let scale = (n as f64 * variance).ln() / 2.0;
     let sum = |p: usize| {
         // E|z|^(p·i) = Γ(1 + p·i/2)·(n·V)^(p·i/2) for a complex Gaussian z. By Minkowski's

@@ -4,7 +4,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_kernels::galois;
 use papir_lattice::gadget::{Gadget, GadgetParams};
-use papir_lattice::noise::{Setting, failure_log2};
+use papir_lattice::noise::{Setting, Tails};
 use papir_lattice::params::{DEFAULT_PRIMES, Literal, ParamsError, RlweParams};
 use papir_lattice::rlwe::{Rlwe, encrypt};
 use papir_lattice::rows::{Rows, Workspace};
@@ -174,7 +174,7 @@ fn insecure_parameters_are_refused() {
 
 #[test]
 fn failure_probability_decreases_with_the_square_of_the_threshold() {
-    let at = |sigmas: f64| failure_log2(sigmas, 1.0, 2048.0);
+    let at = |sigmas: f64| Tails::Gaussian.failure_log2(sigmas, 1.0, 2048.0);
     assert!(at(8.6) < -40.0 && at(8.4) > -40.0, "{} {}", at(8.6), at(8.4));
     assert_eq!(at(0.0), 0.0);
     assert_eq!(at(1.0), 0.0);

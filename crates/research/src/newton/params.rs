@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
-use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::scheme::{Parameters, Scheme, Target};
 use papir_core::{
-    Description, Error, Limits, MAX_RECORD_BITS, NotPrivate, Result, Shape, Sizes, UpdateCost, envelope,
-    extract_bits,
+    Description, Error, FailureBound, Limits, MAX_RECORD_BITS, NotPrivate, Result, Shape, Sizes, UpdateCost,
+    envelope, extract_bits,
 };
 use zeroize::Zeroizing;
 
@@ -213,7 +213,7 @@ impl<V: Variant> NewtonParams<V> {
 }
 
 impl<V: Variant> Parameters for NewtonParams<V> {
-    fn choose(shape: Shape, _goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, _target: impl Into<Target>) -> Result<Self> {
         Self::checked(shape, false)
     }
 
@@ -229,6 +229,7 @@ impl<V: Variant> Parameters for NewtonParams<V> {
             sizes: self.sizes(),
             security: None,
             failure_log2: f64::NEG_INFINITY,
+            failure_bound: FailureBound::DEFAULT,
             limits: Limits {
                 records: MAX_RECORDS,
                 record_bits: MAX_RECORD_BITS,

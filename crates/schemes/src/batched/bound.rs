@@ -15,8 +15,9 @@
 //! places, and all of t + 1 records fall into these with probability at most (x·⌈N/g⌉/N)^(t+1),
 //! which takes the place of (x/g)^(t+1).
 
+use papir_core::FailureBound;
+
 use super::code::Buckets;
-use crate::shared::parameters::MAX_FAILURE_LOG2;
 
 /// Widest groups considered, relative to the capacity. In wider ones most buckets would hold no
 /// wanted record.
@@ -36,9 +37,14 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
     (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
 }
 
-/// The least width with this many groups that keeps [`MAX_FAILURE_LOG2`]; `None` if there is none.
-pub(super) fn least_width(capacity: usize, functions: usize, records: u64) -> Option<usize> {
-    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= MAX_FAILURE_LOG2;
+/// The least width with this many groups that keeps a bound; `None` if there is none.
+pub(super) fn least_width(
+    capacity: usize,
+    functions: usize,
+    records: u64,
+    bound: FailureBound,
+) -> Option<usize> {
+    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= bound.log2();
     let most = most_width(capacity, records);
     let (mut below, mut above) = (0, 1);
     while !holds(above) {

@@ -5,15 +5,15 @@ use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
-use papir_core::scheme::{Goal, Never, Parameters, Scheme, Wire};
-use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, envelope};
+use papir_core::scheme::{Goal, Never, Parameters, Scheme, Target, Wire};
+use papir_core::{Description, Error, FailureBound, Limits, NotPrivate, Result, Shape, Sizes, envelope};
 use papir_ring::prg::Seed;
 
 use super::bound::{least_width, most_width, placement_log2};
 use super::code::{Buckets, Place};
 use crate::inspire::parts::{InspireInParts, PartsParams, PartsPublic};
 use crate::shared::messages::SEED_BYTES;
-use crate::shared::parameters::{MAX_FAILURE_LOG2, best, check_failure, refused, score, sealed};
+use crate::shared::parameters::{best, check_failure, refused, score, sealed};
 use crate::simple::Simple;
 use crate::simple::wire::SimplePublic;
 
@@ -49,12 +49,12 @@ pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never
         records
     }
 
-    /// Parameters worth comparing for groups of buckets of this shape.
+    /// Parameters worth comparing for groups of buckets of this shape, for batches within a bound.
     ///
     /// # Errors
     /// The errors of [`Parameters::candidates`].
-    fn groups_of(bucket: Shape) -> Result<Vec<Self::Params>> {
-        Self::Params::candidates(bucket)
+    fn groups_of(bucket: Shape, failure: FailureBound) -> Result<Vec<Self::Params>> {
+        Self::Params::candidates(bucket, failure)
     }
 
     /// Seeds of all masks used with a query's secret. All seeds of a batch must differ.
@@ -73,8 +73,8 @@ impl Bucket for InspireInParts {
         params.part_records(records)
     }
 
-    fn groups_of(bucket: Shape) -> Result<Vec<PartsParams>> {
-        PartsParams::of_part(bucket)
+    fn groups_of(bucket: Shape, failure: FailureBound) -> Result<Vec<PartsParams>> {
+        PartsParams::of_part(bucket, failure)
     }
 
     fn seeds(public: &PartsPublic) -> Vec<Seed> {
@@ -125,10 +125,10 @@ impl<S: Bucket> BatchedParams<S> {
     /// # Errors
     /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], or those of the
     /// scheme below.
-    pub fn for_capacity(shape: Shape, goal: Goal, capacity: usize) -> Result<Self> {
-        let capacity = checked(capacity)?;
+    pub fn for_capacity(shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Self> {
+        let (capacity, Target { goal, failure }) = (checked(capacity)?, target.into());
         let (fit, errors): (Vec<_>, Vec<_>) =
-            Self::of_capacity(shape, capacity).into_iter().partition(Result::is_ok);
+            Self::of_capacity(shape, capacity, failure).into_iter().partition(Result::is_ok);
         let none = || Self::unfit(format!("no buckets for batches of {capacity}"));
         best(fit.into_iter().flatten(), |params| params.score(goal))
             .ok_or_else(|| errors.into_iter().find_map(Result::err).unwrap_or_else(none))
@@ -136,15 +136,17 @@ impl<S: Bucket> BatchedParams<S> {
 
     /// All numbers of copies within the bound, with all parameters of the scheme below for their
     /// buckets, and the errors of those that do not fit.
-    fn of_capacity(shape: Shape, capacity: usize) -> Vec<Result<Self>> {
+    fn of_capacity(shape: Shape, capacity: usize, failure: FailureBound) -> Vec<Result<Self>> {
         // One record needs one copy. With one copy each, two records soon share a bucket.
         let functions = capacity.min(2)..=MOST_FUNCTIONS.min(capacity);
-        let width = |functions| least_width(capacity, functions, shape.records()).map(|w| (functions, w));
+        let width = |functions| {
+            least_width(capacity, functions, shape.records(), failure).map(|width| (functions, width))
+        };
         let mut all = Vec::new();
         for (functions, width) in functions.filter_map(width) {
             let buckets = Buckets { functions, width };
             let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits());
-            match of_bucket.and_then(S::groups_of) {
+            match of_bucket.and_then(|bucket| S::groups_of(bucket, failure)) {
                 Ok(groups) => {
                     all.extend(groups.into_iter().map(|inner| Self::new(shape, capacity, buckets, inner)));
                 }
@@ -156,11 +158,12 @@ impl<S: Bucket> BatchedParams<S> {
 
     fn new(shape: Shape, capacity: usize, buckets: Buckets, inner: S::Params) -> Result<Self> {
         let placement_log2 = placement_log2(capacity, buckets, shape.records());
+        let failure = inner.describe().failure_bound;
         // Negated, so that NaN is refused.
-        let holds = placement_log2 <= MAX_FAILURE_LOG2;
+        let holds = placement_log2 <= failure.log2();
         if !holds {
             let reason = format!(
-                "{capacity} records find no places with probability 2^{placement_log2:.1}, above 2^-40"
+                "{capacity} records find no places with probability 2^{placement_log2:.1}, above {failure}"
             );
             return Err(Self::unfit(reason));
         }
@@ -178,7 +181,7 @@ impl<S: Bucket> BatchedParams<S> {
             let reason = format!("a query of {} bytes, above {MAX_QUERY_BYTES}", params.query_bytes());
             return Err(Self::unfit(reason));
         }
-        check_failure(S::BATCHED_NAME, params.failure_log2())?;
+        check_failure(S::BATCHED_NAME, params.failure_log2(), failure)?;
         Ok(params)
     }
 
@@ -186,7 +189,9 @@ impl<S: Bucket> BatchedParams<S> {
     #[cfg(test)]
     pub(super) fn unbounded(shape: Shape, capacity: usize, buckets: Buckets, parts: usize) -> Result<Self> {
         let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
-        let inner = S::groups_of(of_bucket)?.into_iter().rfind(|inner| S::parts(inner) <= parts);
+        let inner = S::groups_of(of_bucket, FailureBound::DEFAULT)?
+            .into_iter()
+            .rfind(|inner| S::parts(inner) <= parts);
         let inner = inner.ok_or_else(|| Self::unfit("no parameters for buckets"))?;
         Ok(Self { shape, capacity, buckets, placement_log2: 0.0, inner })
     }
@@ -275,9 +280,9 @@ impl<S: Bucket> BatchedParams<S> {
 }
 
 impl<S: Bucket> Parameters for BatchedParams<S> {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let capacity = (shape.records() / RECORDS_PER_CAPACITY).clamp(1, DEFAULT_CAPACITY as u64);
-        Self::for_capacity(shape, goal, capacity as usize)
+        Self::for_capacity(shape, target, capacity as usize)
     }
 
     fn label(&self) -> String {
@@ -307,6 +312,7 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
             sizes: self.sizes(),
             security: one.security,
             failure_log2: self.failure_log2(),
+            failure_bound: one.failure_bound,
             limits: Limits { batch: self.capacity, client_keys: false, tickets: false, ..one.limits },
             parameters,
             work: self.work(),

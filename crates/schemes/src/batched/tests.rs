@@ -4,7 +4,7 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
 use papir_core::sections::MemorySections;
-use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, envelope};
+use papir_core::{Change, FailureBound, NoProgress, RecordBuffer, Records, Shape, envelope};
 use papir_ring::prg::Seed;
 use proptest::prelude::*;
 use rand_core::SeedableRng;
@@ -14,7 +14,6 @@ use super::code::{Buckets, Code, Permutation, Place, place_vartime};
 use super::*;
 use crate::inspire::parts::InspireInParts;
 use crate::shared::messages::SEED_BYTES;
-use crate::shared::parameters::MAX_FAILURE_LOG2;
 use crate::simple::Simple;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {
@@ -333,11 +332,11 @@ fn few_records_always_find_places() {
 fn widths_are_least_and_known() {
     for (capacity, functions, expected) in [(16, 4, 10), (64, 3, 98), (64, 4, 23), (64, 5, 16), (256, 4, 80)]
     {
-        let width = least_width(capacity, functions, MANY).unwrap();
+        let width = least_width(capacity, functions, MANY, FailureBound::DEFAULT).unwrap();
         assert_eq!(width, expected, "{capacity} {functions}");
-        assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_FAILURE_LOG2);
+        assert!(placement_log2(capacity, of(functions, width - 1), MANY) > FailureBound::DEFAULT.log2());
     }
-    assert_eq!(least_width(64, 2, 1000), None);
+    assert_eq!(least_width(64, 2, 1000, FailureBound::DEFAULT), None);
     // Not beyond the records, and not before them.
-    assert!(least_width(16, 4, 10).is_some_and(|width| width <= 10));
+    assert!(least_width(16, 4, 10, FailureBound::DEFAULT).is_some_and(|width| width <= 10));
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Parameters, Scheme};
-use papir_core::{Description, Error, Goal, Limits, Result, Shape, Sizes, UpdateCost};
+use papir_core::scheme::{Parameters, Scheme, Target};
+use papir_core::{Description, Error, FailureBound, Goal, Limits, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_lattice::bv::noise;
 use papir_lattice::bv::params::{BvParams, MAX_DEGREE, PLAINTEXT, SIGMA};
@@ -18,7 +18,9 @@ use papir_ring::rns::log2_product;
 use super::lines;
 use super::simplex::Simplex;
 use crate::shared::messages::{SEED_BYTES, read_all, read_shape, write_shape};
-use crate::shared::parameters::{best, one_record, refused, score, sealed, sealed_public, security, unfit};
+use crate::shared::parameters::{
+    best, check_default_only, one_record, refused, score, sealed, sealed_public, security, unfit,
+};
 use crate::shared::units::Units;
 
 /// The most records.
@@ -37,6 +39,8 @@ const VARIABLES: RangeInclusive<usize> = 1..=16;
 /// log₂ of the probability that an evaluation exceeds its bound, and the same for modulus
 /// switching.
 const FAILURE_LOG2: f64 = -46.0;
+/// Reason that no failure probability below 2⁻⁴⁰ is proved.
+const MOMENTS: &str = "phases are bounded by the moments of independent Gaussian slots";
 /// Bits between the bound on a phase and the modulus. Evaluation and switching may each fill an
 /// eighth, together the quarter that a client accepts.
 const ROOM_BITS: f64 = 3.0;
@@ -222,9 +226,11 @@ impl DepirParams {
 }
 
 impl Parameters for DepirParams {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let units = units_of(shape)?;
-        let choice = Choice::best(units.units(), units.unit_bytes / CHUNK_BYTES, goal)?;
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let (units, Target { goal, failure }) = (units_of(shape)?, target.into());
+        let chunks = units.unit_bytes / CHUNK_BYTES;
+        check_default_only(Depir::NAME, Choice::failure_log2(chunks), failure, MOMENTS)?;
+        let choice = Choice::best(units.units(), chunks, goal)?;
         Self::with_order(units, choice, 1)
     }
 
@@ -247,6 +253,7 @@ impl Parameters for DepirParams {
             sizes: self.sizes(),
             security: self.bv().security().map(security),
             failure_log2: Choice::failure_log2(self.chunks()),
+            failure_bound: FailureBound::DEFAULT,
             limits: Limits {
                 records: MAX_RECORDS,
                 batch: self.choice.ring_degree,

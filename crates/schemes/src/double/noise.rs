@@ -14,23 +14,18 @@
 //! first level the rounded masks and bodies are those that became digits, at the second those that
 //! are sent.
 //!
-//! The sampler's statistical distance from the discrete Gaussian, below 2⁻⁵⁷ a sample, counts for
-//! the secrets, and for errors up to [`FEW`]. Among more errors each has so small a share that its
-//! moment generating function, at the point where the tail is bounded, is off by a factor of 1 +
-//! 2⁻⁵³ at most (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less
-//! than 1 + 2⁻³⁴.
+//! [`Tails`] adds the excess of the sampler's moments.
 
+use papir_core::FailureBound;
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, rounding_square};
-use papir_lattice::noise::SAMPLER_LOG2;
+use papir_lattice::noise::Tails;
 
 use super::levels::{BODY, BYTE_CENTRE, CENTRE, DIGIT_BITS, MASK, coefficients};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::parameters::FILL;
 
-/// log₂ of the probability that the coefficients of one level exceed their bound.
+/// log₂ of the probability that the coefficients of one level exceed their bound, by default.
 pub(crate) const TAIL_LOG2: f64 = -42.0;
-/// Largest number of errors whose statistical distances are added up.
-pub(crate) const FEW: usize = 1 << 12;
 /// Queries over which the one fetch of the hint is spread.
 const HINT_QUERIES: usize = 100;
 
@@ -86,40 +81,49 @@ impl Level {
     }
 
     /// Bound that `coefficients` of this deviation and a body's rounding exceed with probability
-    /// 2^[`TAIL_LOG2`] at most; `None` beyond the decoding limit.
-    pub(super) fn bound(&self, deviation: f64, coefficients: usize, body: u32) -> Option<u32> {
-        let tails = (2.0 * coefficients as f64).ln() - TAIL_LOG2 * std::f64::consts::LN_2;
-        let bound = deviation * (2.0 * tails).sqrt() + f64::from((1u32 << body) >> 1);
+    /// 2^[`tail_log2`] at most; `None` beyond the decoding limit.
+    pub(super) fn bound(
+        &self,
+        deviation: f64,
+        coefficients: usize,
+        body: u32,
+        failure: FailureBound,
+    ) -> Option<u32> {
+        let deviations = Tails::Gaussian.deviations(coefficients as f64, tail_log2(failure));
+        let bound = deviation * deviations + f64::from((1u32 << body) >> 1);
         let limit = FILL * f64::from(1 << (self.log2_delta - 1));
         (bound <= limit).then(|| bound.ceil() as u32)
     }
 }
 
-/// Bound of the first level with `query` bits of a query's word; `None` if the noise may be too
-/// large.
-pub(crate) fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
-    let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, MASK.dropped_bits());
-    FIRST.bound(deviation, layout.unit_layout.unit_bytes, BODY.dropped_bits())
+/// log₂ of the probability that the coefficients of one level exceed their bound.
+pub(crate) fn tail_log2(failure: FailureBound) -> f64 {
+    TAIL_LOG2 - failure.beyond_default()
 }
 
-fn second_bound(layout: &Layout, query: u32, mask: u32, body: u32) -> Option<u32> {
+/// Bound of the first level with `query` bits of a query's word; `None` if the noise may be too
+/// large.
+pub(crate) fn first_bound(layout: &Layout, query: u32, failure: FailureBound) -> Option<u32> {
+    let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, MASK.dropped_bits());
+    FIRST.bound(deviation, layout.unit_layout.unit_bytes, BODY.dropped_bits(), failure)
+}
+
+fn second_bound(layout: &Layout, [query, mask, body]: [u32; 3], failure: FailureBound) -> Option<u32> {
     let deviation = SECOND.deviation(layout.units, LOG2_Q - query, LOG2_Q - mask);
-    SECOND.bound(deviation, coefficients(layout), LOG2_Q - body)
+    SECOND.bound(deviation, coefficients(layout), LOG2_Q - body, failure)
 }
 
 /// Bounds that decoding accepts with these bits; `None` if the noise may be too large.
-pub(super) fn bounds(layout: &Layout, bits: &Bits) -> Option<Bounds> {
-    let first = first_bound(layout, bits.first)?;
-    let second = second_bound(layout, bits.second, bits.mask, bits.body)?;
-    let few = [layout.columns, layout.units].into_iter().filter(|&count| count <= FEW).sum::<usize>();
-    let sampler = (2 * N + few) as f64 * SAMPLER_LOG2.exp2();
-    Some(Bounds { first, second, failure_log2: (2.0 * TAIL_LOG2.exp2() + sampler).log2() })
+pub(super) fn bounds(layout: &Layout, bits: &Bits, failure: FailureBound) -> Option<Bounds> {
+    let first = first_bound(layout, bits.first, failure)?;
+    let second = second_bound(layout, [bits.second, bits.mask, bits.body], failure)?;
+    Some(Bounds { first, second, failure_log2: 1.0 + tail_log2(failure) })
 }
 
 /// The bits with the least traffic: query, answer, and a share of the hint.
-pub(super) fn choose(layout: &Layout) -> Option<Bits> {
-    let fits = |query: u32, mask: u32, body: u32| second_bound(layout, query, mask, body).is_some();
-    let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query).is_some())?;
+pub(super) fn choose(layout: &Layout, failure: FailureBound) -> Option<Bits> {
+    let fits = |query, mask, body| second_bound(layout, [query, mask, body], failure).is_some();
+    let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query, failure).is_some())?;
     let masks = layout.unit_layout.unit_bytes * N * (BODY.count + MASK.count * N / HINT_QUERIES);
     let traffic = |bits: &Bits| {
         let parts = [(bits.second, layout.units), (bits.mask, masks), (bits.body, coefficients(layout))];

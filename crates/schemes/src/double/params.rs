@@ -6,8 +6,8 @@
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Error, Privacy, Result, Shape, Sizes, UpdateCost};
+use papir_core::scheme::{Goal, Parameters, Target};
+use papir_core::{Description, Error, FailureBound, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
@@ -17,7 +17,7 @@ use super::levels::{BODY, DIGIT_BITS, MASK, coefficients, digit_rows};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND};
 use crate::shared::byte_matrix::{Layout, Limits};
 use crate::shared::messages::{
-    SEED_BYTES, SHAPE_BYTES, read_all, read_bytes, read_shape, write_bytes, write_shape,
+    SEED_BYTES, read_all, read_bytes, read_failure, read_shape, write_bytes, write_failure, write_shape,
 };
 use crate::shared::parameters::{
     best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
@@ -26,8 +26,6 @@ use crate::shared::units::Units;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "double";
-/// Bytes of encoded parameters.
-pub(super) const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
 /// Longest record in bits. Hint and answer grow with each byte of a record; beyond this length
 /// SimplePIR's hint is smaller.
 pub const MAX_RECORD_BITS: u64 = 64;
@@ -42,6 +40,7 @@ pub struct Double;
 pub struct DoubleParams {
     pub(super) layout: Layout,
     pub(super) bits: Bits,
+    pub(super) failure: FailureBound,
     pub(super) bounds: Bounds,
     pub(super) lwe: LweParams,
 }
@@ -103,9 +102,17 @@ impl DoubleParams {
     /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or for more units or columns
     /// than the noise allows.
     pub fn new(shape: Shape, units: u64) -> Result<Self> {
+        Self::failing_less(shape, units, FailureBound::DEFAULT)
+    }
+
+    /// [`Self::new`] with this failure probability.
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`].
+    pub fn failing_less(shape: Shape, units: u64, failure: FailureBound) -> Result<Self> {
         let layout = layout_of(&shape, units)?;
-        let bits = noise::choose(&layout).ok_or_else(|| too_noisy(&layout))?;
-        Self::with_bits(layout, bits)
+        let bits = noise::choose(&layout, failure).ok_or_else(|| too_noisy(&layout))?;
+        Self::with_bits(layout, bits, failure)
     }
 
     /// [`Self::new`] with at most `columns` columns, as many as whole units allow.
@@ -117,14 +124,14 @@ impl DoubleParams {
     }
 
     /// Checks bits.
-    fn with_bits(layout: Layout, bits: Bits) -> Result<Self> {
+    fn with_bits(layout: Layout, bits: Bits, failure: FailureBound) -> Result<Self> {
         for found in [bits.first, bits.second, bits.mask, bits.body] {
             if !(1..=LOG2_Q).contains(&found) {
                 return Err(Error::out_of_bounds("the bits of a word of double", found.into(), "1 to 32"));
             }
         }
-        let bounds = noise::bounds(&layout, &bits).ok_or_else(|| too_noisy(&layout))?;
-        Ok(Self { layout, bits, bounds, lwe: LweParams::new().map_err(unfit(NAME))? })
+        let bounds = noise::bounds(&layout, &bits, failure).ok_or_else(|| too_noisy(&layout))?;
+        Ok(Self { layout, bits, failure, bounds, lwe: LweParams::new().map_err(unfit(NAME))? })
     }
 
     /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
@@ -157,7 +164,7 @@ impl DoubleParams {
     fn sizes(&self) -> Sizes {
         let (layout, hint) = (&self.layout, self.hint_bytes());
         Sizes {
-            public: sealed_public(ENCODED_BYTES, SEED_BYTES + hint),
+            public: sealed_public(self.encode().len(), SEED_BYTES + hint),
             hint: hint as u64,
             query: sealed(self.query_bytes().iter().sum()),
             answer: sealed(self.answer_bytes().iter().sum()),
@@ -200,7 +207,8 @@ fn too_noisy(layout: &Layout) -> Error {
 }
 
 impl Parameters for DoubleParams {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let Target { goal, failure } = target.into();
         let unit_layout = units_of(&shape)?;
         let (all, (word, byte)) = (unit_layout.units(), costs(goal));
         let unit = word + byte * (unit_layout.unit_bytes * N * MASK.count) as f64;
@@ -215,7 +223,8 @@ impl Parameters for DoubleParams {
             let read = byte * matrix_bytes(layout.rows, layout.columns) as f64;
             read + word * layout.columns as f64 + unit * layout.units as f64
         };
-        Self::new(shape, best(layouts, cost).map_or(least, |layout| layout.units as u64))
+        let units = best(layouts, cost).map_or(least, |layout| layout.units as u64);
+        Self::failing_less(shape, units, failure)
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -242,6 +251,7 @@ impl Parameters for DoubleParams {
             sizes: self.sizes(),
             security: Some(security(self.lwe.security())),
             failure_log2: self.bounds.failure_log2,
+            failure_bound: self.failure,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerRecord),
             parameters: self.values(),
             work: work(&self.layout),
@@ -254,13 +264,17 @@ impl Parameters for DoubleParams {
         writer.u64(self.layout.units as u64);
         let Bits { first, second, mask, body } = self.bits;
         write_bytes(&mut writer, [first, second, mask, body]);
+        write_failure(&mut writer, self.failure);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let read = |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?, read_bytes(reader)?));
-        let (shape, units, [first, second, mask, body]) = read_all("double's parameters", bytes, read)?;
-        Self::with_bits(layout_of(&shape, units)?, Bits { first, second, mask, body })
+        let read = |reader: &mut Reader<'_>| {
+            Ok((read_shape(reader)?, reader.u64()?, read_bytes(reader)?, read_failure(reader)?))
+        };
+        let (shape, units, [first, second, mask, body], failure) =
+            read_all("double's parameters", bytes, read)?;
+        Self::with_bits(layout_of(&shape, units)?, Bits { first, second, mask, body }, failure)
     }
 }
 

@@ -3,7 +3,9 @@
 
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Goal, Parameters, Server, Session};
-use papir_core::{Change, Description, NoProgress, RecordBuffer, Records, Shape, Sizes, extract_bits};
+use papir_core::{
+    Change, Description, FailureBound, NoProgress, RecordBuffer, Records, Shape, Sizes, extract_bits,
+};
 use papir_lattice::lwe32::{LOG2_Q, Masks, N, SIGMA, dot, round};
 use papir_ring::prg::SecretRng;
 use papir_ring::sample::Gaussian;
@@ -13,10 +15,13 @@ use rand_core::{CryptoRng, Rng, SeedableRng};
 use super::client::DoubleClient;
 use super::levels::{BODY, CENTRE, MASK, digit_rows, first_masks, second_masks, split};
 use super::noise::{Bits, FIRST, SECOND, bounds, choose};
-use super::params::{DoubleParams, ENCODED_BYTES, MAX_SIDE, layout_of, units_of};
+use super::params::{DoubleParams, MAX_SIDE, layout_of, units_of};
 use super::server::DoubleServer;
 use super::wire::DoubleQuery;
 use crate::shared::byte_matrix::Layout;
+use crate::shared::messages::SHAPE_BYTES;
+
+const DEFAULT: FailureBound = FailureBound::DEFAULT;
 
 /// Root mean square of a uniform centred digit: √((2¹⁴ + 2)/12).
 const UNIFORM_DIGIT: f64 = 36.95;
@@ -289,7 +294,7 @@ fn a_gibibyte_costs_what_the_documentation_says() {
 fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
     let params = DoubleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
     let bytes = params.encode();
-    assert_eq!(bytes.len(), ENCODED_BYTES);
+    assert_eq!(bytes.len(), SHAPE_BYTES + 8 + 4);
     assert_eq!(DoubleParams::decode(&bytes).unwrap().describe(), params.describe());
     for (position, value) in [(24, 0), (25, 33), (26, 255), (24, 9), (25, 9), (26, 9), (27, 6)] {
         let mut bad = bytes.clone();
@@ -385,7 +390,7 @@ fn the_largest_and_the_smallest_matrix_decode() {
         [(8, MAX_SIDE / 64, MAX_SIDE), (8, MAX_SIDE, 64), (1, 1 << 16, 1 << 16), (1, 1, 1), (8, 4096, 4096)]
     {
         let layout = layout(bytes, units, columns);
-        let bounds = bounds(&layout, &choose(&layout).unwrap()).unwrap();
+        let bounds = bounds(&layout, &choose(&layout, DEFAULT).unwrap(), DEFAULT).unwrap();
         assert!(bounds.failure_log2 <= -40.0, "{layout:?}: {}", bounds.failure_log2);
         assert!(bounds.first < 1 << 23 && bounds.second < 1 << 24);
     }
@@ -393,20 +398,20 @@ fn the_largest_and_the_smallest_matrix_decode() {
 
 #[test]
 fn a_gibibyte_takes_few_bits() {
-    let bits = choose(&layout(1, 1 << 15, 1 << 15)).unwrap();
+    let bits = choose(&layout(1, 1 << 15, 1 << 15), DEFAULT).unwrap();
     assert_eq!(bits, Bits { first: 26, second: 24, mask: 19, body: 13 });
 }
 
 #[test]
 fn fewer_bits_than_chosen_do_not_fit() {
     let layout = layout(2, 5000, 9000);
-    let bits = choose(&layout).unwrap();
+    let bits = choose(&layout, DEFAULT).unwrap();
     let fewer = [
         Bits { first: bits.first - 1, ..bits },
         Bits { second: bits.second - 2, ..bits },
         Bits { mask: bits.mask - 2, ..bits },
         Bits { body: bits.body - 1, ..bits },
     ];
-    assert!(fewer.iter().all(|bits| bounds(&layout, bits).is_none()), "{bits:?}");
-    assert!(bounds(&layout, &Bits { first: 32, second: 32, mask: 32, body: 32 }).is_some());
+    assert!(fewer.iter().all(|bits| bounds(&layout, bits, DEFAULT).is_none()), "{bits:?}");
+    assert!(bounds(&layout, &Bits { first: 32, second: 32, mask: 32, body: 32 }, DEFAULT).is_some());
 }

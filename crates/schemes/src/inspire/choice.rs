@@ -1,13 +1,15 @@
 //! Choice and encoding of parameters.
 //!
 //! For a shape and an interpolation, the search finds modulus, gadgets (appendix G.1) and message
-//! bits with the smallest messages at a failure probability of 2⁻⁴⁰; for a goal, also the t.
+//! bits with the smallest messages at a failure probability; for a goal, also the t.
 
 use std::cell::Cell;
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::scheme::Parameters;
-use papir_core::{Choice, Description, Error, Goal, MAX_RECORD_BITS, Privacy, Result, Shape, UpdateCost};
+use papir_core::scheme::{Parameters, Target};
+use papir_core::{
+    Choice, Description, Error, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, UpdateCost,
+};
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::interpolation::Interpolation;
@@ -17,9 +19,10 @@ use super::noise;
 use super::params::Params;
 use super::widths::{Frame, MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS};
 use crate::shared::messages::{
-    gadget_of, gadget_values, read_bytes, read_ring, read_shape, write_bytes, write_ring, write_shape,
+    gadget_of, gadget_values, read_bytes, read_failure, read_ring, read_shape, write_bytes, write_failure,
+    write_ring, write_shape,
 };
-use crate::shared::parameters::{MAX_FAILURE_LOG2, best, gadget, one_record, refused, security, successes};
+use crate::shared::parameters::{best, gadget, one_record, refused, security, successes};
 
 /// Moduli and numbers of digits are polished if their messages are at most a 32nd larger than the
 /// smallest.
@@ -58,13 +61,13 @@ impl Params {
         Self::with_interpolation(shape, Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?)
     }
 
-    /// Like [`Params::with_points`], for a failure probability of at most 2^`failure_log2`.
+    /// Like [`Params::with_points`], for a failure probability of the bound divided by 2^`margin`.
     ///
     /// # Errors
     /// The errors of [`Params::with_points`].
-    pub fn failing_less(shape: Shape, points: usize, failure_log2: f64) -> Result<Self> {
+    pub fn failing_less(shape: Shape, points: usize, failure: FailureBound, margin: f64) -> Result<Self> {
         let interpolation = Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?;
-        Search::new(failure_log2.min(MAX_FAILURE_LOG2))?.smallest(shape, interpolation)
+        Search::new(failure, margin)?.smallest(shape, interpolation)
     }
 
     /// The smallest messages for a shape and an interpolation.
@@ -73,15 +76,16 @@ impl Params {
     /// [`Error::Parameters`] if no answer would decode, [`Error::OutOfBounds`] for too many columns
     /// or rows.
     pub fn with_interpolation(shape: Shape, interpolation: Interpolation) -> Result<Self> {
-        Search::new(MAX_FAILURE_LOG2)?.smallest(shape, interpolation)
+        Search::new(FailureBound::DEFAULT, 0.0)?.smallest(shape, interpolation)
     }
 }
 
 impl Parameters for Params {
     /// The best of the candidates for a goal. A t that is not a power of two must be better by 1 %,
     /// and its setup may take at most twice as long.
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let affordable = Self::candidates(shape)?.into_iter().filter(|one| one.affordable(goal));
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let Target { goal, failure } = target.into();
+        let affordable = Self::candidates(shape, failure)?.into_iter().filter(|one| one.affordable(goal));
         let (powers, others): (Vec<_>, Vec<_>) = affordable.partition(is_power);
         let best = |all: Vec<Self>| best(all, |params| params.score(goal));
         let better = |power: &Self, other: &Self| {
@@ -105,8 +109,8 @@ impl Parameters for Params {
         }
     }
 
-    fn candidates(shape: Shape) -> Result<Vec<Self>> {
-        Search::new(MAX_FAILURE_LOG2)?.candidates(shape)
+    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
+        Search::new(failure, 0.0)?.candidates(shape)
     }
 
     fn label(&self) -> String {
@@ -126,6 +130,7 @@ impl Parameters for Params {
             sizes: self.sizes(),
             security: self.rlwe().security().map(security),
             failure_log2: self.failure_log2,
+            failure_bound: literal.failure,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: vec![
                 ("d", layout.degree.to_string()),
@@ -162,6 +167,7 @@ impl Parameters for Params {
                 writer.u32(size as u32);
             }
         }
+        write_failure(&mut writer, literal.failure);
         writer.finish()
     }
 
@@ -173,7 +179,7 @@ impl Parameters for Params {
         let rgsw = gadget_of(read_bytes(&mut reader)?);
         let [query_bits, y_g, y_h, point, a, b] = read_bytes(&mut reader)?;
         let key_bits = KeyBits { y_g, y_h, rgsw: point };
-        let interpolation = read_interpolation(points, reader)?;
+        let (interpolation, failure) = read_interpolation(points, reader)?;
         let (answer_bits, reserved) = ((a & !RESERVED, b), a & RESERVED != 0);
         Self::new(Literal {
             shape,
@@ -185,20 +191,22 @@ impl Parameters for Params {
             key_bits,
             answer_bits,
             reserved,
+            failure,
         })
     }
 }
 
-/// One variable of t points, or several variables if their sizes follow.
-fn read_interpolation(points: usize, mut reader: Reader<'_>) -> Result<Interpolation> {
-    let sizes = reader.rest().chunks(4).map(|bytes| Reader::new("points of a variable", bytes).u32());
-    let sizes = sizes.map(|size| Ok(size? as usize)).collect::<Result<Vec<_>>>()?;
+/// One variable of t points, or several variables if their sizes follow, and the failure bound.
+fn read_interpolation(points: usize, mut reader: Reader<'_>) -> Result<(Interpolation, FailureBound)> {
+    let (sizes, rest) = reader.rest().as_chunks::<4>();
+    let failure = read_failure(&mut Reader::new("InsPIRe parameters", rest))?;
+    let sizes: Vec<usize> = sizes.iter().map(|size| u32::from_le_bytes(*size) as usize).collect();
     if sizes.is_empty() {
-        return Interpolation::of_one_variable(points);
+        return Ok((Interpolation::of_one_variable(points)?, failure));
     }
     let interpolation = Interpolation::of_variables(&sizes)?;
     if sizes.len() > 1 && interpolation.points() == points {
-        return Ok(interpolation);
+        return Ok((interpolation, failure));
     }
     let expected = format!("two or more numbers whose product is {points}");
     Err(Error::malformed("the points of InsPIRe's variables", format!("{sizes:?}"), expected))
@@ -207,6 +215,7 @@ fn read_interpolation(points: usize, mut reader: Reader<'_>) -> Result<Interpola
 /// The moduli and gadgets that are searched.
 struct Search {
     moduli: Vec<Modulus>,
+    failure: FailureBound,
     /// log₂ of the largest failure probability.
     failure_log2: f64,
     /// Number of computed variances; a test bounds it.
@@ -214,10 +223,10 @@ struct Search {
 }
 
 impl Search {
-    /// A search for a failure probability of at most 2^`failure_log2`.
-    fn new(failure_log2: f64) -> Result<Self> {
+    /// A search for a failure probability of at most the bound divided by 2^`margin`.
+    fn new(failure: FailureBound, margin: f64) -> Result<Self> {
         let moduli = MODULI.into_iter().map(Modulus::new).collect::<Result<_>>()?;
-        Ok(Self { moduli, failure_log2, tried: Cell::new(0) })
+        Ok(Self { moduli, failure, failure_log2: failure.log2() - margin, tried: Cell::new(0) })
     }
 
     /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest
@@ -234,8 +243,8 @@ impl Search {
             best.and_then(|(frame, widths)| Some((frame.literal(&widths)?, frame.modulus.rlwe.clone())));
         let (literal, rlwe) = found.ok_or_else(|| {
             refused(NAME)(format!(
-                "t = {} and {} columns fail with probability above 2^-40 even at full message precision",
-                layout.interpolation, layout.columns
+                "t = {} and {} columns fail with probability above {} even at full message precision",
+                layout.interpolation, layout.columns, self.failure
             ))
         })?;
         Params::of_ring(literal, rlwe)
@@ -258,7 +267,7 @@ impl Search {
         packing: usize,
         rgsw: usize,
     ) -> Option<Frame<'a>> {
-        let allowed = noise::allowed(layout, modulus.value, self.failure_log2)?;
+        let allowed = noise::allowed(layout, modulus.value, (self.failure, self.failure_log2))?;
         let d = layout.degree as u64;
         let keys = PACKING_LEVELS[packing] as u64 * d;
         let points = 2 * RGSW_LEVELS[rgsw] as u64 * layout.interpolation.variables().len() as u64 * d;
@@ -268,9 +277,11 @@ impl Search {
             layout,
             packing: &modulus.packing[packing],
             rgsw: &modulus.rgsw[rgsw],
-            // The checked parameters sum up in another order.
+            failure: self.failure,
+            // The checked parameters sum up in another order, and below 2⁻⁴⁰ they add the words'
+            // part.
             allowed: allowed * (1.0 - 1e-9),
-            squared_sums: noise::squared_sums(layout),
+            squared_sums: noise::squared_sums(layout, self.failure),
             coefficients: [layout.columns as u64, keys, keys, points, answer, answer],
             tried: &self.tried,
         })

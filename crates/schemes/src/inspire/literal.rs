@@ -1,6 +1,6 @@
 //! Unchecked parameters of InsPIRe.
 
-use papir_core::{Result, Shape};
+use papir_core::{FailureBound, Result, Shape};
 use papir_kernels::matvec_i16;
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
@@ -69,6 +69,8 @@ pub struct Literal {
     /// True if 1/32 of the range between messages is reserved: a word there is refused, so that an
     /// answer to another query does not pass. Parameters of older databases reserve nothing.
     pub reserved: bool,
+    /// Bound on the failure probability.
+    pub failure: FailureBound,
 }
 
 impl Literal {

@@ -6,12 +6,15 @@
 //! t − 1. A product adds its noise to one ciphertext, and all later ones multiply that by unit
 //! monomials.
 
-use papir_lattice::noise::{Setting, failure_log2, rounding, squares_of_uniform, variance_for};
+use papir_core::FailureBound;
+use papir_lattice::noise::{Setting, rounding};
 
 use super::layout::{Layout, PLAINTEXT};
 use super::literal::{FILL, Literal};
+use crate::shared::parameters::{either_log2, squares_of_whitened, tails, words_log2, words_nats};
 
-/// x of the chi-square tail e⁻ˣ = 2⁻⁶⁵: negligible against 2⁻⁴⁰, also over all coefficients.
+/// x of the chi-square tail e⁻ˣ by default, 2⁻⁶⁵: negligible against 2⁻⁴⁰, also over all
+/// coefficients.
 const TAIL: f64 = 45.0;
 
 /// Variances of an answer's error by source, in units of q.
@@ -39,7 +42,7 @@ impl Noise {
         let pack = y_g.partial_packing(literal.key_switch, layout.degree - 1)
             + y_h.partial_packing(literal.key_switch, 2);
         Self {
-            selection: squared_sums(layout) * selector(sigma, modulus, literal.query_bits),
+            selection: squared_sums(layout, literal.failure) * selector(sigma, modulus, literal.query_bits),
             packing: points * pack,
             evaluation: (points - 1.0) * rgsw.external_product(literal.rgsw),
             response: y_g.response_switch(literal.answer_bits.0, literal.answer_bits.1),
@@ -51,31 +54,38 @@ impl Noise {
         self.selection + self.packing + self.evaluation
     }
 
-    /// log₂ of the probability that a record does not decode: any coefficient of any chunk. An error
-    /// may fill the share `fill` of half the distance between messages.
-    pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64, fill: f64) -> f64 {
+    /// log₂ of the probability that a record does not decode: any coefficient of any chunk. An
+    /// error may fill the share `fill` of half the distance between messages.
+    pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64, literal: &Literal) -> f64 {
         let variance = self.before_switching() + self.response;
-        failure_log2(threshold(layout, modulus, fill), variance, coefficients(layout))
+        let (threshold, bound) = (threshold(layout, modulus, literal.fill()), literal.failure);
+        let failure =
+            tails(bound, layout.degree).failure_log2(threshold, variance, coefficients(layout) as f64);
+        if bound.is_default() { failure } else { either_log2(failure, words_log2(bound)) }
     }
 }
 
-/// The error at which a coefficient fails: the share `fill` of q/2p, less the error of Δ = round(q/p),
-/// which is at most 1/2 for each unit of a message of up to t·p/2.
+/// The error at which a coefficient fails: the share `fill` of q/2p, less the error of Δ =
+/// round(q/p), which is at most 1/2 for each unit of a message of up to t·p/2.
 fn threshold(layout: &Layout, modulus: f64, fill: f64) -> f64 {
     let p = f64::from(PLAINTEXT);
     fill * modulus / (2.0 * p) - layout.points as f64 * p / 4.0
 }
 
 /// Coefficients of an answer.
-fn coefficients(layout: &Layout) -> f64 {
-    layout.degree as f64 * layout.chunks as f64
+fn coefficients(layout: &Layout) -> usize {
+    layout.degree * layout.chunks
 }
 
 /// Variance at which an answer fails with probability 2^failure_log2 if a part of the range is
 /// reserved; `None` if none is allowed.
-pub(super) fn allowed(layout: &Layout, modulus: f64, failure_log2: f64) -> Option<f64> {
-    let threshold = threshold(layout, modulus, FILL);
-    (threshold > 0.0).then(|| variance_for(threshold, coefficients(layout), failure_log2))
+pub(super) fn allowed(
+    layout: &Layout,
+    modulus: f64,
+    (bound, failure_log2): (FailureBound, f64),
+) -> Option<f64> {
+    let (threshold, tails) = (threshold(layout, modulus, FILL), tails(bound, layout.degree));
+    (threshold > 0.0).then(|| tails.variance_for(threshold, coefficients(layout) as f64, failure_log2))
 }
 
 /// Variance of a selector entry on the server.
@@ -90,11 +100,13 @@ pub(super) fn selector(sigma: f64, modulus: f64, query_bits: u32) -> f64 {
 /// squares of uniform words. Sums of t words: S_c is as a Gaussian of variance t·m, so the sum is
 /// t·m times a chi-square of C degrees of freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ
 /// (Laurent, Massart 2000, Lemma 1).
-pub(super) fn squared_sums(layout: &Layout) -> f64 {
-    let (columns, points) = (layout.columns as f64, layout.points as f64);
+pub(super) fn squared_sums(layout: &Layout, bound: FailureBound) -> f64 {
+    let rows = coefficients(layout);
     if layout.points == 1 {
-        return squares_of_uniform(columns, 2f64.powi(15));
+        return squares_of_whitened(layout.columns, 2f64.powi(15), rows, bound);
     }
-    let likely = columns + 2.0 * (columns * TAIL).sqrt() + 2.0 * TAIL;
+    let (columns, points) = (layout.columns as f64, layout.points as f64);
+    let tail = if bound.is_default() { TAIL } else { words_nats(bound, rows) };
+    let likely = columns + 2.0 * (columns * tail).sqrt() + 2.0 * tail;
     (points * (2f64.powi(32) / 12.0) * likely).min(columns * points * points * 2f64.powi(30))
 }

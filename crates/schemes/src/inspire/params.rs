@@ -58,7 +58,7 @@ impl Params {
     /// [`Params::new`] with the tables of the literal's ring.
     pub(super) fn of_ring(literal: Literal, rlwe: RlweParams) -> Result<Self> {
         let params = Self::build(literal, rlwe)?;
-        check_failure(NAME, params.failure_log2)?;
+        check_failure(NAME, params.failure_log2, literal.failure)?;
         Ok(params)
     }
 
@@ -78,7 +78,7 @@ impl Params {
         let gadget = |params| Gadget::new(rlwe.ring(), params).map_err(refused(NAME));
         let (key_switch, rgsw) = (gadget(literal.key_switch)?, gadget(literal.rgsw)?);
         let noise = Noise::compute(&literal, &layout, modulus as f64);
-        let failure_log2 = noise.failure_log2(&layout, modulus as f64, literal.fill());
+        let failure_log2 = noise.failure_log2(&layout, modulus as f64, &literal);
         Ok(Self { literal, layout, rlwe, key_switch, rgsw, noise, failure_log2 })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::scheme::{Client as _, Parameters as _, Server as _, Session};
-use papir_core::{Error, NoProgress, RecordBuffer, Shape};
+use papir_core::{Error, FailureBound, NoProgress, RecordBuffer, Shape};
 use papir_lattice::secret::SecretKey;
 
 use super::Server;
@@ -52,7 +52,7 @@ fn a_variable_has_at_most_2d_points() {
 fn bound(columns: u64, points: usize) -> f64 {
     let shape = Shape::of_bytes(columns * points as u64, 4096).unwrap();
     let interpolation = Interpolation::of_points(points, 2048).unwrap();
-    squared_sums(&Layout::new(shape, 2048, interpolation).unwrap())
+    squared_sums(&Layout::new(shape, 2048, interpolation).unwrap(), FailureBound::DEFAULT)
 }
 
 /// One column under many points is a single square: its largest value counts, not its mean.

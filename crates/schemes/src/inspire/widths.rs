@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use papir_core::Result;
+use papir_core::{FailureBound, Result};
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral, RlweParams};
@@ -141,6 +141,8 @@ pub(super) struct Frame<'a> {
     pub(super) layout: &'a Layout,
     pub(super) packing: &'a [Rounded],
     pub(super) rgsw: &'a [Rounded],
+    /// Bound on the failure probability.
+    pub(super) failure: FailureBound,
     /// Largest variance of an answer.
     pub(super) allowed: f64,
     /// Factor of the variance of a selector entry.
@@ -291,6 +293,7 @@ impl Frame<'_> {
             key_bits: KeyBits { y_g: widths[Y_G], y_h: widths[Y_H], rgsw },
             answer_bits: (widths[MASK], widths[BODY]),
             reserved: true,
+            failure: self.failure,
         })
     }
 }

@@ -16,7 +16,7 @@ use papir_lattice::noise::Setting;
 use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
-use papir_ring::sample::Gaussian;
+use papir_ring::sample::{Gaussian, SIGMAS};
 
 use crate::shared::parameters::refused;
 
@@ -66,6 +66,10 @@ pub(super) const LOG2_QUERY: u32 = 32;
 pub const QUERY_SIGMA: f64 = 3.19;
 /// Standard deviation of the ring's error and of encrypted records' errors.
 pub(crate) const RECORD_SIGMA: f64 = 3.19;
+
+// The tails of their samples are bounded ([`papir_ring::sample::EXCESS`]).
+const _: () =
+    assert!(RECORD_SIGMA == SIGMAS[0] && QUERY_SIGMA == SIGMAS[0] && RESPONSE_RING.sigma == SIGMAS[2]);
 
 /// The ring: q below 2⁵³, ternary secrets. Both primes are 1 modulo 2¹².
 const RING: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: RECORD_SIGMA };

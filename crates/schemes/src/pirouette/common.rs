@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use papir_core::codec::Reader;
 use papir_core::cost::{Counts, Operation, Rates, Work};
-use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Formats, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
+use papir_core::scheme::{Goal, Parameters, Target};
+use papir_core::{
+    Description, FailureBound, Formats, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost,
+};
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::response::ResponseBits;
@@ -16,7 +18,7 @@ use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE, TERNARY};
 use super::layout::{LEAST_SPAN, Layout};
 use super::noise::Noise;
 use crate::shared::parameters::{
-    self, one_record, refused, score, sealed, sealed_public, security, successes,
+    self, check_default_only, one_record, refused, score, sealed, sealed_public, security, successes,
 };
 
 /// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1
@@ -121,7 +123,19 @@ impl Common {
         };
         // The weakest of everything published.
         let security = self.chain.weakest.map(security);
-        Description { scheme, privacy, shape, sizes, security, failure_log2, limits, parameters, work }
+        let failure_bound = FailureBound::DEFAULT;
+        Description {
+            scheme,
+            privacy,
+            shape,
+            sizes,
+            security,
+            failure_log2,
+            failure_bound,
+            limits,
+            parameters,
+            work,
+        }
     }
 
     /// Work of retrieving polynomials' items, given that of a query and of its selection.
@@ -199,8 +213,8 @@ pub trait RetrievalParams: Parameters {
         Ok(SecretKey::generate_light(&self.chain().rlwe, TERNARY, rng))
     }
 
-    /// Returns `true` if a client with this ring key can query: by default, if it is as light as the
-    /// noise assumes.
+    /// Returns `true` if a client with this ring key can query: by default, if it is as light as
+    /// the noise assumes.
     fn takes(&self, ring_key: &SecretKey) -> bool {
         ring_key.is_light(TERNARY)
     }
@@ -240,6 +254,9 @@ const TRANSFORMED: f64 = 0.05;
 /// Digits of the gates' gadgets and log₂ of their bases.
 pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 
+/// Reason that no failure probability below 2⁻⁴⁰ is proved.
+const EXPECTATIONS: &str = "errors of keys are counted by their expected variances";
+
 /// Bytes of items that records fit in, from the least on.
 pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
     let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
@@ -249,12 +266,14 @@ pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
 /// Returns the parameters of least cost.
 ///
 /// # Errors
-/// The last error if there are errors only.
+/// The last error if there are errors only, and [`papir_core::Error::Parameters`] for a failure
+/// bound other than the default.
 pub(crate) fn best<P: Parameters>(
     scheme: &'static str,
-    goal: Goal,
+    target: Target,
     choices: impl Iterator<Item = Result<P>>,
 ) -> Result<P> {
+    let Target { goal, failure } = target;
     let cost = |params: &P| {
         let Description { sizes, work, .. } = params.describe();
         let seconds = work.answer.core_seconds(&Rates::BUILT_IN);
@@ -262,5 +281,7 @@ pub(crate) fn best<P: Parameters>(
         let tie = if goal == Goal::MinCommunication { seconds * 1e-3 } else { 0.0 };
         score(goal, (sizes.query + sizes.answer) as f64, seconds) + tie
     };
-    parameters::best(successes(choices)?, cost).ok_or_else(|| refused(scheme)("no items"))
+    let best = parameters::best(successes(choices)?, cost).ok_or_else(|| refused(scheme)("no items"))?;
+    check_default_only(scheme, best.describe().failure_log2, failure, EXPECTATIONS)?;
+    Ok(best)
 }

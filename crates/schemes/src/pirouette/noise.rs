@@ -12,10 +12,11 @@
 //! queries, and the stream of the database, which is drawn after its records were chosen. Decision
 //! 25 has the derivation.
 
+use papir_core::FailureBound;
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::bootstrap::noise::Gate;
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Products, Setting, digit, failure_log2, failure_log2_with_products, rounding};
+use papir_lattice::noise::{Products, Setting, Tails, digit, failure_log2_with_products, rounding};
 use papir_lattice::response::ResponseBits;
 
 use super::chain::{
@@ -23,7 +24,6 @@ use super::chain::{
     RESPONSE_WEIGHT, TERNARY,
 };
 use super::layout::Layout;
-use crate::shared::parameters::MAX_FAILURE_LOG2;
 
 /// Largest accepted error of an answer, relative to half the distance between messages.
 pub(crate) const DECODING_PART: f64 = 0.875;
@@ -202,7 +202,7 @@ impl Noise {
         let left = fresh() + f64::from(found + rows - LOG2_DIGIT) * relative;
         let exponent = left + ring.switch(&short[1], f64::from(ORDER));
         let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
-        let digits = failure_log2(digit - rounding_bias(&short[1]), exponent, boxes);
+        let digits = Tails::Gaussian.failure_log2(digit - rounding_bias(&short[1]), exponent, boxes);
         Self {
             retrieved: Retrieved::new(&ring, gadgets.conversion, gate, dimensions, (selector, origin)),
             index_failure_log2: (bits.exp2() + digits.exp2()).log2(),
@@ -216,7 +216,7 @@ impl Noise {
             let answer = self.retrieved.failure_log2(chain, coefficients, bits);
             (answer.exp2() + self.index_failure_log2.exp2()).log2()
         };
-        let fits = |bits: ResponseBits| failure(bits) <= MAX_FAILURE_LOG2;
+        let fits = |bits: ResponseBits| failure(bits) <= FailureBound::DEFAULT.log2();
         if !fits(ResponseBits { a: MOST_BITS, b: MOST_BITS }) {
             return None;
         }
@@ -254,7 +254,7 @@ pub(crate) fn bits_failure_log2(
     let worst = (0..found).map(bit).fold(0.0, f64::max);
     let exponent = worst + ring.switch(short, f64::from(ORDER) / OUTPUTS as f64);
     // A bit is half a turn.
-    failure_log2(0.25 - rounding_bias(short), exponent, f64::from(found))
+    Tails::Gaussian.failure_log2(0.25 - rounding_bias(short), exponent, f64::from(found))
 }
 
 /// Largest bias of a phase, in turns, from rounding halves up: half a word for each component with

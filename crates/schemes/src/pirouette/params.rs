@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Goal, Parameters};
+use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{Description, Result, Shape};
 
 use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, ParameterSet, ShortParams};
@@ -99,14 +99,16 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     /// Spans from the record's length on, all numbers of boxes, and all gadgets of gates. Least
     /// time needs eight times the memory. Least communication has seeds of 16 bytes, which repeat
     /// after some 2⁶⁴ queries under one key, as those of 32 bytes do.
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let target = target.into();
+        let goal = target.goal;
         let form = if goal == Goal::MinTime { Form::Fast } else { Form::Compact };
         let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
         let choices = spans(shape).flat_map(|span| (0..=4).map(move |tau| (span, tau)));
         let choices = choices.flat_map(|(span, tau)| GATES.map(move |gate| (span, tau, gate)));
         let made =
             choices.map(|(span, tau, gate)| Self::new(shape, Literal { span, tau, gate, seed_bytes, form }));
-        best(T::NAME, goal, made)
+        best(T::NAME, target, made)
     }
 
     fn label(&self) -> String {

@@ -25,7 +25,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Goal, Never, Parameters, Scheme, Wire};
+use papir_core::scheme::{Never, Parameters, Scheme, Target, Wire};
 use papir_core::{Description, Error, Privacy, Progress, Result, Shape};
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::Gadget;
@@ -295,7 +295,7 @@ impl RetrievalParams for RespireParams {
 }
 
 impl Parameters for RespireParams {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
         let gates = |(span, log2_rows)| GATES.map(move |gate| (span, log2_rows, gate));
         let made = |(span, log2_rows, gate)| {
@@ -304,7 +304,7 @@ impl Parameters for RespireParams {
             let closing = QUERY_BITS.step_by(4).find_map(|bits| new(bits).ok());
             closing.map_or_else(|| new(*QUERY_BITS.end()), Ok)
         };
-        best(Respire::NAME, goal, spans(shape).flat_map(rows).flat_map(gates).map(made))
+        best(Respire::NAME, target.into(), spans(shape).flat_map(rows).flat_map(gates).map(made))
     }
 
     fn label(&self) -> String {

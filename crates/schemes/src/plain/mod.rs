@@ -12,11 +12,11 @@
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
-use papir_core::scheme::{Client, Goal, Never, Parameters, Scheme, Server, Session, Wire, check_indices};
+use papir_core::scheme::{Client, Never, Parameters, Scheme, Server, Session, Target, Wire, check_indices};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Blob, Change, Description, Error, Limits, MAX_RECORD_BITS, Privacy, Progress, Record, Records, Result,
-    Shape, Sizes, UpdateCost, copy_packed, extract_bits,
+    Blob, Change, Description, Error, FailureBound, Limits, MAX_RECORD_BITS, Privacy, Progress, Record,
+    Records, Result, Shape, Sizes, UpdateCost, copy_packed, extract_bits,
 };
 use rand_core::CryptoRng;
 
@@ -69,7 +69,7 @@ impl PlainParams {
 }
 
 impl Parameters for PlainParams {
-    fn choose(shape: Shape, _goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, _target: impl Into<Target>) -> Result<Self> {
         Ok(Self { shape })
     }
 
@@ -91,6 +91,7 @@ impl Parameters for PlainParams {
             },
             security: None,
             failure_log2: f64::NEG_INFINITY,
+            failure_bound: FailureBound::DEFAULT,
             limits: Limits { batch: BATCH, ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord) },
             parameters: Vec::new(),
             work: Work::default(),

@@ -3,7 +3,7 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::sections::SectionSource;
-use papir_core::{Error, Result, Shape};
+use papir_core::{Error, FailureBound, Result, Shape};
 use papir_kernels::bits;
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
@@ -75,6 +75,31 @@ pub fn write_shape(writer: &mut Writer, shape: Shape) {
 /// [`Error::Length`], or as [`Shape::new`].
 pub fn read_shape(reader: &mut Reader<'_>) -> Result<Shape> {
     Shape::new(reader.u64()?, reader.u64()?)
+}
+
+/// Appends a failure bound to parameters, at their end: nothing for the default, else −log₂ of it.
+pub(crate) fn write_failure(writer: &mut Writer, failure: FailureBound) {
+    if !failure.is_default() {
+        writer.u8(failure.bits());
+    }
+}
+
+/// Reads what [`write_failure`] wrote, to the end.
+///
+/// # Errors
+/// [`Error::Length`] for more than a byte, [`Error::OutOfBounds`] for a bound that does not exist
+/// or is the default.
+pub(crate) fn read_failure(reader: &mut Reader<'_>) -> Result<FailureBound> {
+    match *reader.rest() {
+        [] => Ok(FailureBound::DEFAULT),
+        [bits] if bits != FailureBound::DEFAULT.bits() => FailureBound::of_bits(bits.into()),
+        [bits] => Err(Error::out_of_bounds("the failure bound of parameters", bits.into(), "41 to 128")),
+        ref longer => Err(Error::Length {
+            what: "the failure bound of parameters",
+            found: longer.len() as u64,
+            expected: 1,
+        }),
+    }
 }
 
 /// Appends degree, both primes and σ.

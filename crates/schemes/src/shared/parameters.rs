@@ -4,13 +4,20 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::Counts;
 use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
-use papir_core::{Change, Error, Goal, Limits, MAX_RECORDS, Result, Security, Sizes, UpdateCost, envelope};
+use papir_core::{
+    Change, Error, FailureBound, Goal, Limits, MAX_RECORDS, Result, Security, Sizes, UpdateCost, envelope,
+};
 use papir_lattice::gadget::GadgetParams;
+use papir_lattice::noise::{Tails, squares_of_uniform, squares_of_uniform_within};
 use papir_lattice::params::ParamsError;
 use papir_lattice::security::{MINIMUM_BITS, Row};
 
-/// log₂ of the largest failure probability of an answer.
-pub(crate) const MAX_FAILURE_LOG2: f64 = -40.0;
+/// Bits by which a failure probability may exceed its bound, for floating-point results that differ
+/// between machines and versions.
+const FAILURE_TOLERANCE: f64 = 1e-4;
+/// −log₂ of the part of a failure probability below 2⁻⁴⁰ that is left for whitened words whose sum
+/// of squares exceeds its bound.
+const WORDS_PART: f64 = 30.0;
 /// Share of the decoding limit that noise and rounding may fill. The answer to another query falls
 /// into the rest of the range and is detected.
 pub(crate) const FILL: f64 = 0.9;
@@ -84,16 +91,66 @@ pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error 
     move |reason| Error::Parameters { scheme, reason: reason.to_string() }
 }
 
-/// Checks the failure probability of an answer, given as log₂.
+/// Checks the failure probability of an answer, given as log₂, against the bound that the
+/// parameters were chosen for.
 ///
 /// # Errors
-/// [`Error::Parameters`] above 2⁻⁴⁰ and for NaN.
-pub(crate) fn check_failure(scheme: &'static str, failure_log2: f64) -> Result<()> {
-    if failure_log2 <= MAX_FAILURE_LOG2 {
+/// [`Error::Parameters`] above the bound and for NaN.
+pub(crate) fn check_failure(scheme: &'static str, failure_log2: f64, bound: FailureBound) -> Result<()> {
+    if failure_log2 <= bound.log2() + FAILURE_TOLERANCE {
         return Ok(());
     }
-    let limit = MAX_FAILURE_LOG2;
-    Err(refused(scheme)(format!("an answer fails with probability 2^{failure_log2:.1}, above 2^{limit}")))
+    Err(refused(scheme)(format!("an answer fails with probability 2^{failure_log2:.1}, above {bound}")))
+}
+
+/// Checks that a scheme whose noise is bounded for the default only is asked for no less. `found`
+/// is log₂ of the failure probability of its answers.
+///
+/// # Errors
+/// [`Error::Parameters`] with both and the reason.
+pub(crate) fn check_default_only(
+    scheme: &'static str,
+    found: f64,
+    bound: FailureBound,
+    reason: &str,
+) -> Result<()> {
+    if bound.is_default() {
+        return Ok(());
+    }
+    let asked = format!("a failure probability of {bound} was asked for, and 2^{found:.1} is computed");
+    Err(refused(scheme)(format!("{asked}; no bound below 2^-40 is proved: {reason}")))
+}
+
+/// The model of tails for a bound. By default products of digits and errors, or of rounding and a
+/// secret, count as Gaussians. Below 2⁻⁴⁰ they do not: `terms` is the fewest products in such a
+/// sum.
+pub(crate) fn tails(bound: FailureBound, terms: usize) -> Tails {
+    if bound.is_default() { Tails::Gaussian } else { Tails::Products { terms: terms as f64 } }
+}
+
+/// Bound on the sum of squares of `count` whitened words up to `largest`, which are uniform and
+/// centred, in any of `rows` rows. Below 2⁻⁴⁰ it is exceeded with probability 2^[`words_log2`].
+pub(crate) fn squares_of_whitened(count: usize, largest: f64, rows: usize, bound: FailureBound) -> f64 {
+    if bound.is_default() {
+        return squares_of_uniform(count as f64, largest);
+    }
+    squares_of_uniform_within(count as f64, largest, words_nats(bound, rows))
+}
+
+/// −ln of the probability of one of `rows` rows in [`words_log2`].
+pub(crate) fn words_nats(bound: FailureBound, rows: usize) -> f64 {
+    (rows as f64).ln() - words_log2(bound) * std::f64::consts::LN_2
+}
+
+/// log₂ of the probability that the words of any row exceed their bound.
+pub(crate) fn words_log2(bound: FailureBound) -> f64 {
+    bound.log2() - WORDS_PART
+}
+
+/// log₂ of the sum of two probabilities, given as log₂.
+pub(crate) fn either_log2(one: f64, other: f64) -> f64 {
+    let (least, most) = (one.min(other), one.max(other));
+    most + (least - most).exp2().ln_1p() * std::f64::consts::LOG2_E
 }
 
 /// Bytes of a message with a payload of this length, envelope included.

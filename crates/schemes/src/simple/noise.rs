@@ -6,8 +6,9 @@
 //! not rounded and the secret is not part of the noise. The sum is subgaussian with deviation
 //! σ·√Σw² ≤ 128·σ·√columns, so |Σ| > x with probability below 2·exp(−x²/2·deviation²).
 
+use papir_core::FailureBound;
 use papir_lattice::lwe32::{LOG2_Q, SIGMA};
-use papir_lattice::noise::SAMPLER_LOG2;
+use papir_lattice::noise::Tails;
 
 use crate::shared::parameters::FILL;
 
@@ -19,7 +20,8 @@ pub(super) const CENTRE: u8 = 128;
 pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
 /// The largest absolute value of a centred word.
 const MAX_WORD: f64 = CENTRE as f64;
-/// log₂ of the probability that the errors of one answer's rows exceed their part of the bound.
+/// log₂ of the probability that the errors of one answer's rows exceed their part of the bound, by
+/// default.
 const TAIL_LOG2: f64 = -48.0;
 
 /// Rounding of an answer and the bound of its decoding.
@@ -38,18 +40,14 @@ pub(super) fn deviation(columns: usize) -> f64 {
     SIGMA * MAX_WORD * (columns as f64).sqrt()
 }
 
-/// The shortest answer whose rows fail to decode with probability 2^`failure_log2`; `None` if the
+/// The shortest answer whose rows fail to decode with a probability within the bound; `None` if the
 /// errors alone are too large.
-pub(super) fn budget(rows: usize, columns: usize) -> Option<Budget> {
-    let tails = (2.0 * rows as f64).ln() - TAIL_LOG2 * std::f64::consts::LN_2;
-    let errors = deviation(columns) * (2.0 * tails).sqrt();
+pub(super) fn budget(rows: usize, columns: usize, failure: FailureBound) -> Option<Budget> {
+    let failure_log2 = TAIL_LOG2 - failure.beyond_default();
+    let errors = deviation(columns) * Tails::Gaussian.deviations(rows as f64, failure_log2);
     let limit = FILL * f64::from(1 << (LOG2_DELTA - 1));
     let rounding = |bits: u32| f64::from((1u32 << bits) / 2);
     let dropped_bits = (0..LOG2_DELTA).rev().find(|&bits| errors + rounding(bits) <= limit)?;
-    let sampler = columns as f64 * SAMPLER_LOG2.exp2();
-    Some(Budget {
-        dropped_bits,
-        bound: (errors + rounding(dropped_bits)).ceil() as u32,
-        failure_log2: (TAIL_LOG2.exp2() + sampler).log2(),
-    })
+    let bound = (errors + rounding(dropped_bits)).ceil() as u32;
+    Some(Budget { dropped_bits, bound, failure_log2 })
 }

@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
+use papir_core::scheme::{Goal, Parameters, Target};
+use papir_core::{Description, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
@@ -18,7 +18,7 @@ use papir_ring::prg::Seed;
 
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
 use crate::shared::byte_matrix::{Layout, Limits};
-use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{
     best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
 };
@@ -26,8 +26,6 @@ use crate::shared::units::Units;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "simple";
-/// Bytes of encoded parameters.
-pub(super) const ENCODED_BYTES: usize = SHAPE_BYTES + 8;
 /// Queries over which the goal `balanced` spreads the one fetch of the hint.
 const HINT_QUERIES: f64 = 1000.0;
 /// Most columns: the failure probability stays below 2⁻⁴⁰ up to here (`super::noise`).
@@ -42,6 +40,7 @@ pub struct Simple;
 #[derive(Clone, Debug)]
 pub struct SimpleParams {
     pub(super) layout: Layout,
+    pub(super) failure: FailureBound,
     pub(super) budget: Budget,
     pub(super) lwe: LweParams,
 }
@@ -102,11 +101,19 @@ impl SimpleParams {
     /// [`papir_core::Error::OutOfBounds`] for more rows or columns than the noise or the hint
     /// allows.
     pub fn new(shape: Shape, column_units: u64) -> Result<Self> {
+        Self::failing_less(shape, column_units, FailureBound::DEFAULT)
+    }
+
+    /// [`Self::new`] with this failure probability.
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`].
+    pub fn failing_less(shape: Shape, column_units: u64, failure: FailureBound) -> Result<Self> {
         let layout = layout_of(&shape, column_units)?;
-        let budget = noise::budget(layout.rows, layout.columns).ok_or_else(|| {
+        let budget = noise::budget(layout.rows, layout.columns, failure).ok_or_else(|| {
             refused(NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
         })?;
-        Ok(Self { layout, budget, lwe: LweParams::new().map_err(unfit(NAME))? })
+        Ok(Self { layout, failure, budget, lwe: LweParams::new().map_err(unfit(NAME))? })
     }
 
     /// Bits of a word of the answer.
@@ -132,7 +139,7 @@ impl SimpleParams {
     fn sizes(&self) -> Sizes {
         let hint = self.layout.rows as u64 * 4 * N as u64;
         Sizes {
-            public: sealed_public(ENCODED_BYTES, SEED_BYTES) + hint,
+            public: sealed_public(self.encode().len(), SEED_BYTES) + hint,
             hint,
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_bytes()),
@@ -143,7 +150,8 @@ impl SimpleParams {
 }
 
 impl Parameters for SimpleParams {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let Target { goal, failure } = target.into();
         let heights = heights(NAME, &shape)?;
         let least = *heights.start();
         let unit_layout = units_of(&shape);
@@ -158,7 +166,8 @@ impl Parameters for SimpleParams {
             let padded = if goal == Goal::MinTime { bytes } else { 0.0 };
             padded + column_cost * layout.columns as f64 + row_cost * layout.rows as f64
         };
-        Self::new(shape, best(layouts, cost).map_or(least, |layout| layout.units as u64))
+        let units = best(layouts, cost).map_or(least, |layout| layout.units as u64);
+        Self::failing_less(shape, units, failure)
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -190,6 +199,7 @@ impl Parameters for SimpleParams {
             sizes: self.sizes(),
             security: Some(security(self.lwe.security())),
             failure_log2: self.budget.failure_log2,
+            failure_bound: self.failure,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerRecord),
             parameters: vec![
                 ("n", N.to_string()),
@@ -210,13 +220,14 @@ impl Parameters for SimpleParams {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.shape());
         writer.u64(self.layout.units as u64);
+        write_failure(&mut writer, self.failure);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let read = |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?));
-        let (shape, column_units) = read_all("simple's parameters", bytes, read)?;
-        Self::new(shape, column_units)
+        let read = |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?, read_failure(reader)?));
+        let (shape, column_units, failure) = read_all("simple's parameters", bytes, read)?;
+        Self::failing_less(shape, column_units, failure)
     }
 }
 

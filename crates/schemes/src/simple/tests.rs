@@ -4,7 +4,8 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{
-    Change, Description, Error, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes, extract_bits,
+    Change, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes,
+    extract_bits,
 };
 use papir_lattice::lwe32::{N, SIGMA, dot};
 use papir_ring::prg::SecretRng;
@@ -14,8 +15,9 @@ use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::client::SimpleClient;
 use super::noise::{LOG2_DELTA, budget, deviation};
-use super::params::{ENCODED_BYTES, MAX_COLUMNS, MAX_ROWS, SimpleParams, layout_of, masks, units_of};
+use super::params::{MAX_COLUMNS, MAX_ROWS, SimpleParams, layout_of, masks, units_of};
 use super::server::SimpleServer;
+use crate::shared::messages::SHAPE_BYTES;
 
 const DELTA: u32 = 1 << LOG2_DELTA;
 
@@ -165,7 +167,7 @@ fn choices_fit_their_goals() {
 fn parameters_survive_their_bytes() {
     let params = SimpleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
     let again = SimpleParams::decode(&params.encode()).unwrap();
-    assert_eq!((again.describe(), params.encode().len()), (params.describe(), ENCODED_BYTES));
+    assert_eq!((again.describe(), params.encode().len()), (params.describe(), SHAPE_BYTES + 8));
 }
 
 #[test]
@@ -217,20 +219,20 @@ fn layouts_that_do_not_fit_are_refused() {
 
 #[test]
 fn the_largest_matrix_decodes() {
-    let budget = budget(MAX_ROWS as usize, MAX_COLUMNS as usize).unwrap();
+    let budget = budget(MAX_ROWS as usize, MAX_COLUMNS as usize, FailureBound::DEFAULT).unwrap();
     assert!(budget.failure_log2 <= -40.0);
 }
 
 #[test]
 fn a_gibibyte_is_answered_with_nine_bits_a_word() {
-    let budget = budget(1 << 15, 1 << 15).unwrap();
+    let budget = budget(1 << 15, 1 << 15, FailureBound::DEFAULT).unwrap();
     assert_eq!(budget.dropped_bits, 23);
     assert!(budget.bound < 1 << 23 && budget.failure_log2 < -41.5);
 }
 
 #[test]
 fn too_much_noise_is_seen() {
-    assert!(budget(1, 1 << 26).is_none());
+    assert!(budget(1, 1 << 26, FailureBound::DEFAULT).is_none());
     let (one, two) = (deviation(1), deviation(4));
     assert_eq!((one, two), (1408.0, 2816.0));
 }

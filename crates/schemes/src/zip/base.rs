@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Privacy, Progress, Record, Result, Security, Shape};
+use papir_core::{Change, FailureBound, Privacy, Progress, Record, Result, Security, Shape};
 use papir_lattice::lwe32::LweParams;
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::Zeroizing;
@@ -75,7 +75,13 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for a matrix that does not exist.
-    fn new(shape: &Shape, height: u64, lwe: &LweParams, other: Option<&Self>) -> Result<Option<Self>>;
+    fn new(
+        shape: &Shape,
+        height: u64,
+        failure: FailureBound,
+        lwe: &LweParams,
+        other: Option<&Self>,
+    ) -> Result<Option<Self>>;
 
     /// Heights of all matrices.
     ///
@@ -173,6 +179,8 @@ pub struct Figures {
     pub security: Option<Security>,
     /// log₂ of an answer's failure probability.
     pub failure_log2: f64,
+    /// The bound on it.
+    pub failure_bound: FailureBound,
 }
 
 /// An encrypted place.

@@ -25,10 +25,11 @@
 //! with the deviation given, and they are independent, so |noise| > x with probability below
 //! 2·exp(−x²/2·deviation²).
 
+use papir_core::FailureBound;
 use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, rounding_square};
 
 use super::slots::{LOG2_UNIT, SLOT_BITS};
-use crate::shared::parameters::FILL;
+use crate::shared::parameters::{FILL, tails};
 
 /// Bound on the noise that is not random, in units.
 const EXACT: f64 = 2.0;
@@ -40,8 +41,8 @@ pub struct Level {
     pub(super) word: f64,
     /// log₂ p, bits of message.
     pub(super) message_bits: u32,
-    /// log₂ of the probability that some row exceeds the bound, the sampler aside.
-    pub(super) tail_log2: f64,
+    /// log₂ of the probability that some row exceeds the bound, by default.
+    pub(super) default_tail_log2: f64,
     /// Fewest bits of a query's word.
     pub(super) least_bits: u32,
 }
@@ -69,12 +70,24 @@ impl Level {
         (word.powi(2) * count as f64 * error + 2.0 * n as f64 / 48.0).sqrt()
     }
 
+    /// log₂ of the probability that some row exceeds the bound.
+    pub(super) fn tail_log2(&self, failure: FailureBound) -> f64 {
+        self.default_tail_log2 - failure.beyond_default()
+    }
+
     /// The shortest queries for which `rows` rows of `count` words decode; `None` if there are none.
-    pub(super) fn budget(&self, rows: usize, count: usize, n: usize) -> Option<Budget> {
-        let tails = (2.0 * rows as f64).ln() - self.tail_log2 * std::f64::consts::LN_2;
+    pub(super) fn budget(
+        &self,
+        rows: usize,
+        count: usize,
+        n: usize,
+        failure: FailureBound,
+    ) -> Option<Budget> {
+        // Rounding and spill are sums of n products with the key's bits.
+        let deviations = tails(failure, n).deviations(rows as f64, self.tail_log2(failure));
         let limit = FILL * f64::from(1u32 << (SLOT_BITS - self.message_bits - 1));
         (self.least_bits..=LOG2_Q).find_map(|query_bits| {
-            let bound = self.deviation(count, n, query_bits) * (2.0 * tails).sqrt() + EXACT;
+            let bound = self.deviation(count, n, query_bits) * deviations + EXACT;
             (bound <= limit).then_some(Budget { query_bits, bound: bound.ceil() as u16 })
         })
     }

@@ -8,12 +8,11 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{BlobSlice, Change, Error, Progress, Record, Result, Shape};
+use papir_core::{BlobSlice, Change, Error, FailureBound, Progress, Record, Result, Shape};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, N, SIGMA, UnitVector, matrix_bytes,
 };
-use papir_lattice::noise::SAMPLER_LOG2;
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -25,7 +24,7 @@ use crate::double::levels::{
     BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, SecondLevel, coefficients, digit_rows, first_masks,
     from_scratch,
 };
-use crate::double::noise::{FEW, FIRST, TAIL_LOG2, first_bound};
+use crate::double::noise::{FIRST, TAIL_LOG2, first_bound};
 use crate::double::params::{MAX_RECORD_BITS, MAX_SIDE, layout_of, units_of, work};
 use crate::shared::byte_matrix::{ByteMatrix, Layout, load_matrix};
 use crate::shared::parameters::{refused, security, unfit};
@@ -35,12 +34,13 @@ const DIGITS: &str = "zipdouble/digits";
 const MASKS: &str = "zipdouble/masks";
 /// The second level.
 pub(super) const LEVEL: Level =
-    Level { word: CENTRE as f64, message_bits: DIGIT_BITS, tail_log2: TAIL_LOG2, least_bits: 1 };
+    Level { word: CENTRE as f64, message_bits: DIGIT_BITS, default_tail_log2: TAIL_LOG2, least_bits: 1 };
 
 /// A matrix of bytes in DoublePIR's layout, with both levels' encryption.
 #[derive(Clone, Debug)]
 pub struct Levels<T> {
     pub(super) layout: Layout,
+    failure: FailureBound,
     /// Bits of a word of the first query.
     first_bits: u32,
     /// Largest accepted distance from a multiple of Δ at the first level, in q.
@@ -103,17 +103,23 @@ impl<T: ParameterSet> Base for Levels<T> {
     const LEVEL: Level = LEVEL;
     const MAX_RECORD_BITS: u64 = MAX_RECORD_BITS;
 
-    fn new(shape: &Shape, height: u64, lwe: &LweParams, other: Option<&Self>) -> Result<Option<Self>> {
+    fn new(
+        shape: &Shape,
+        height: u64,
+        failure: FailureBound,
+        lwe: &LweParams,
+        other: Option<&Self>,
+    ) -> Result<Option<Self>> {
         let layout = layout_of(shape, height)?;
-        let first = (1..=LOG2_Q).find_map(|bits| Some((bits, first_bound(&layout, bits)?)));
-        let second = LEVEL.budget(coefficients(&layout), layout.units, lwe.n());
+        let first = (1..=LOG2_Q).find_map(|bits| Some((bits, first_bound(&layout, bits, failure)?)));
+        let second = LEVEL.budget(coefficients(&layout), layout.units, lwe.n(), failure);
         let Some(((first_bits, first_bound), budget)) = first.zip(second) else { return Ok(None) };
         let first = match other {
             Some(other) => other.first.clone(),
             None => LweParams::new().map_err(unfit(T::ZIP_DOUBLE.0))?,
         };
         let second = lwe.clone();
-        Ok(Some(Self { layout, first_bits, first_bound, budget, first, second, set: PhantomData }))
+        Ok(Some(Self { layout, failure, first_bits, first_bound, budget, first, second, set: PhantomData }))
     }
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
@@ -136,8 +142,6 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     fn figures(&self) -> Figures {
         let (layout, n) = (&self.layout, self.second.n());
-        let few: usize = [layout.columns, layout.units].into_iter().filter(|&count| count <= FEW).sum();
-        let sampler = (N + few) as f64 * SAMPLER_LOG2.exp2();
         Figures {
             hint_rows: digit_rows(layout),
             query: vec![(layout.columns, self.first_bits), (layout.units, self.budget.query_bits)],
@@ -145,7 +149,8 @@ impl<T: ParameterSet> Base for Levels<T> {
             matrices: self.sides().map(|(rows, columns)| matrix_bytes(rows, columns)).to_vec(),
             masks_bytes: 4 * (n * digit_rows(layout)) as u64,
             security: Some(security(self.first.security())),
-            failure_log2: (2.0 * TAIL_LOG2.exp2() + sampler).log2(),
+            failure_log2: 1.0 + LEVEL.tail_log2(self.failure),
+            failure_bound: self.failure,
         }
     }
 

@@ -10,10 +10,9 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Error, MAX_RECORD_BITS, Progress, Record, Result, Shape};
+use papir_core::{Change, Error, FailureBound, MAX_RECORD_BITS, Progress, Record, Result, Shape};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, UnitVector, matrix_bytes};
-use papir_lattice::noise::SAMPLER_LOG2;
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -27,12 +26,13 @@ use crate::simple::params::{heights, layout_of, work};
 const CENTRE: u8 = 128;
 const DATABASE: &str = "zip/database";
 pub(super) const LEVEL: Level =
-    Level { word: CENTRE as f64, message_bits: 8, tail_log2: -44.0, least_bits: LOG2_Q - 8 };
+    Level { word: CENTRE as f64, message_bits: 8, default_tail_log2: -44.0, least_bits: LOG2_Q - 8 };
 
 /// A matrix of bytes in SimplePIR's layout.
 #[derive(Clone, Debug)]
 pub struct Columns<T> {
     pub(super) layout: Layout,
+    failure: FailureBound,
     pub(super) budget: Budget,
     pub(super) lwe: LweParams,
     set: PhantomData<fn() -> T>,
@@ -62,10 +62,16 @@ impl<T: ParameterSet> Base for Columns<T> {
     const LEVEL: Level = LEVEL;
     const MAX_RECORD_BITS: u64 = MAX_RECORD_BITS;
 
-    fn new(shape: &Shape, height: u64, lwe: &LweParams, _other: Option<&Self>) -> Result<Option<Self>> {
+    fn new(
+        shape: &Shape,
+        height: u64,
+        failure: FailureBound,
+        lwe: &LweParams,
+        _other: Option<&Self>,
+    ) -> Result<Option<Self>> {
         let layout = layout_of(shape, height)?;
-        let budget = LEVEL.budget(layout.rows, layout.columns, lwe.n());
-        Ok(budget.map(|budget| Self { layout, budget, lwe: lwe.clone(), set: PhantomData }))
+        let budget = LEVEL.budget(layout.rows, layout.columns, lwe.n(), failure);
+        Ok(budget.map(|budget| Self { layout, failure, budget, lwe: lwe.clone(), set: PhantomData }))
     }
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
@@ -90,7 +96,8 @@ impl<T: ParameterSet> Base for Columns<T> {
             matrices: vec![matrix_bytes(rows, columns)],
             masks_bytes: 0,
             security: None,
-            failure_log2: (LEVEL.tail_log2.exp2() + columns as f64 * SAMPLER_LOG2.exp2()).log2(),
+            failure_log2: LEVEL.tail_log2(self.failure),
+            failure_bound: self.failure,
         }
     }
 

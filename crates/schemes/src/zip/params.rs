@@ -4,18 +4,18 @@ use std::marker::PhantomData;
 
 use papir_core::codec::Writer;
 use papir_core::cost::{Operation, Work};
-use papir_core::scheme::Parameters;
-use papir_core::{Choice, Description, Goal, Limits, Result, Security, Shape, Sizes, UpdateCost};
+use papir_core::scheme::{Parameters, Target};
+use papir_core::{
+    Choice, Description, FailureBound, Goal, Limits, Result, Security, Shape, Sizes, UpdateCost,
+};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 
 use super::base::{Base, Figures, ParameterSet};
 use super::compression::{Compression, DIGEST_BYTES, MAX_KEY_BITS, NUMBER_BYTES};
-use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security};
 
-/// Bytes of encoded parameters.
-pub(super) const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
 /// Candidate heights compared for each number of key bits.
 const CANDIDATES: u64 = 1024;
 /// Bits of security credited to a modulus of 3,072 bits.
@@ -41,8 +41,16 @@ impl<B: Base> ZipParams<B> {
     /// [`papir_core::Error::OutOfBounds`] for records, rows or columns beyond the limits of the
     /// scheme below; [`papir_core::Error::Parameters`] for too much noise or invalid `key_bits`.
     pub fn new(shape: Shape, height: u64, key_bits: usize) -> Result<Self> {
+        Self::failing_less(shape, height, key_bits, FailureBound::DEFAULT)
+    }
+
+    /// [`Self::new`] with this failure probability.
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`].
+    pub fn failing_less(shape: Shape, height: u64, key_bits: usize, failure: FailureBound) -> Result<Self> {
         let compression = Compression::new::<B>(key_bits)?;
-        let base = B::new(&shape, height, &compression.lwe, None)?.ok_or_else(|| {
+        let base = B::new(&shape, height, failure, &compression.lwe, None)?.ok_or_else(|| {
             refused(B::NAME)(format!("the noise of columns of {height} units exceeds the decoding limit"))
         })?;
         Ok(Self::compressed(base, &compression))
@@ -53,19 +61,20 @@ impl<B: Base> ZipParams<B> {
         Self { base, compression }
     }
 
-    /// The best parameters for a goal, with `key_bits` bits of the LWE key in one number of a query
-    /// if given.
+    /// The best parameters for a target, with `key_bits` bits of the LWE key in one number of a
+    /// query if given.
     ///
     /// # Errors
     /// The errors of [`Self::new`].
-    pub fn choose_packed(shape: Shape, goal: Goal, key_bits: Option<usize>) -> Result<Self> {
+    pub fn choose_packed(shape: Shape, target: impl Into<Target>, key_bits: Option<usize>) -> Result<Self> {
+        let Target { goal, failure } = target.into();
         let (least, most) = B::heights(&shape)?.into_inner();
-        let any = Self::new(shape, most, key_bits.unwrap_or(1))?;
+        let any = Self::failing_less(shape, most, key_bits.unwrap_or(1), failure)?;
         let mut best = (f64::INFINITY, most, key_bits.unwrap_or(1));
         for key_bits in key_bits.map_or(1..=MAX_KEY_BITS, |bits| bits..=bits) {
             let compression = Compression::new::<B>(key_bits)?;
             for height in (least..=most).step_by(((most - least) / CANDIDATES + 1) as usize).chain([most]) {
-                let base = B::new(&shape, height, &compression.lwe, Some(&any.base))?;
+                let base = B::new(&shape, height, failure, &compression.lwe, Some(&any.base))?;
                 let Some(base) = base else { continue };
                 let cost = Self::compressed(base, &compression).cost(goal);
                 if cost < best.0 {
@@ -73,7 +82,7 @@ impl<B: Base> ZipParams<B> {
                 }
             }
         }
-        Self::new(shape, best.1, best.2)
+        Self::failing_less(shape, best.1, best.2, failure)
     }
 
     /// Bytes of a query and of an answer.
@@ -87,7 +96,7 @@ impl<B: Base> ZipParams<B> {
         let (compression, [query, answer]) = (&self.compression, self.message_bytes(figures));
         let hint = compression.exponent_bytes() + compression.residue_bytes() + compression.sums_bytes();
         Sizes {
-            public: sealed_public(ENCODED_BYTES, SEED_BYTES + DIGEST_BYTES),
+            public: sealed_public(self.encode().len(), SEED_BYTES + DIGEST_BYTES),
             keys: sealed(compression.keys_bytes()),
             ticket: compression.ticket_bytes() as u64,
             query: sealed(query),
@@ -130,8 +139,8 @@ impl<B: Base> ZipParams<B> {
 }
 
 impl<B: Base> Parameters for ZipParams<B> {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        Self::choose_packed(shape, goal, None)
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        Self::choose_packed(shape, target, None)
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -160,6 +169,7 @@ impl<B: Base> Parameters for ZipParams<B> {
             sizes: self.sizes(&figures),
             security: self.security(figures.security),
             failure_log2: figures.failure_log2,
+            failure_bound: figures.failure_bound,
             limits: Limits {
                 client_keys: true,
                 tickets: true,
@@ -174,13 +184,14 @@ impl<B: Base> Parameters for ZipParams<B> {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.shape());
         writer.u64(self.base.layout().units as u64).u32(self.compression.key_bits as u32);
+        write_failure(&mut writer, self.base.figures().failure_bound);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, height, key_bits) = read_all("ZipPIR parameters", bytes, |reader| {
-            Ok((read_shape(reader)?, reader.u64()?, reader.u32()?))
+        let (shape, height, key_bits, failure) = read_all("ZipPIR parameters", bytes, |reader| {
+            Ok((read_shape(reader)?, reader.u64()?, reader.u32()?, read_failure(reader)?))
         })?;
-        Self::new(shape, height, key_bits as usize)
+        Self::failing_less(shape, height, key_bits as usize, failure)
     }
 }

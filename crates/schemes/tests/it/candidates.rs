@@ -3,7 +3,9 @@
 use chacha20::ChaCha20Rng;
 use papir_core::cost::{Operation, Rates};
 use papir_core::erased::ErasedSession;
-use papir_core::{Candidate, Goal, NoProgress, NotPrivate, OwnerKey, Privacy, RecordBuffer, Shape};
+use papir_core::{
+    Candidate, FailureBound, Goal, NoProgress, NotPrivate, OwnerKey, Privacy, RecordBuffer, Shape,
+};
 use papir_schemes::registry;
 use rand_core::SeedableRng;
 
@@ -11,7 +13,7 @@ use crate::short::registered;
 
 fn candidates(name: &str, records: u64, bytes: u64) -> Vec<Candidate> {
     let shape = Shape::of_bytes(records, bytes).unwrap();
-    registry::by_name(name).unwrap().candidates(shape).unwrap()
+    registry::by_name(name).unwrap().candidates(shape, FailureBound::DEFAULT).unwrap()
 }
 
 #[test]
@@ -19,7 +21,7 @@ fn candidates_are_feasible_different_and_include_every_goal() {
     // Short enough for every scheme.
     let shape = Shape::of_bytes(1 << 20, 8).unwrap();
     for scheme in registered() {
-        let offered = scheme.candidates(shape).unwrap();
+        let offered = scheme.candidates(shape, FailureBound::DEFAULT).unwrap();
         for goal in Goal::ALL {
             let chosen = scheme.plan(shape, goal).unwrap();
             assert!(offered.iter().any(|one| one.description == chosen), "{}: {goal:?}", scheme.name());
@@ -97,7 +99,7 @@ fn a_database_is_built_as_a_candidate_says() {
     for scheme in registered().iter().map(|scheme| scheme.allow_insecure(NotPrivate::acknowledged())) {
         let encrypted = scheme.plan(shape, Goal::Balanced).unwrap().limits.owner_key;
         let scheme = scheme.with_owner_key(encrypted.then_some(&owner));
-        for one in scheme.candidates(shape).unwrap() {
+        for one in scheme.candidates(shape, FailureBound::DEFAULT).unwrap() {
             let server = scheme.setup_candidate(&one.parameters, &records, &mut rng, &NoProgress).unwrap();
             assert_eq!(server.describe(), one.description);
             let client = scheme.client(&server.public()).unwrap();

@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
-use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
+use papir_core::{Change, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_schemes::inspire::params::{KeyBits, Literal};
@@ -67,6 +67,7 @@ fn wide_matrices_are_retrieved() {
         key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
         reserved: true,
+        failure: FailureBound::DEFAULT,
     };
     let records = records(shape, 9);
     let (server, client) = prepare(Params::insecure(literal).unwrap(), &records);

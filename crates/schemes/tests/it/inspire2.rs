@@ -5,7 +5,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::cost::Operation;
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape};
+use papir_core::{Change, Error, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
@@ -54,6 +54,7 @@ fn assert_retrieved(params: Params, records: &RecordBuffer) {
 /// Parameters of d = 64, fast for every γ and digit width.
 fn small(shape: Shape, blocks: usize, gammas: [usize; 3], digits: [Digits; 2]) -> Params {
     let literal = Literal {
+        failure: FailureBound::DEFAULT,
         shape,
         rlwe: RlweLiteral { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 },
         blocks,

@@ -4,7 +4,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters as _, Server as _, Session};
 use papir_core::sections::MemorySections;
-use papir_core::{Goal, NoProgress, RecordBuffer, Shape, extract_bits};
+use papir_core::{FailureBound, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_ring::prg::Seed;
@@ -35,6 +35,7 @@ fn small(shape: Shape, sizes: &[usize]) -> Params {
         key_bits: KeyBits { y_g: 55, y_h: 53, rgsw: 54 },
         answer_bits: (28, 20),
         reserved: true,
+        failure: FailureBound::DEFAULT,
     });
     let params = params.unwrap();
     assert!(params.describe().failure_log2 < -40.0, "{sizes:?}: 2^{}", params.describe().failure_log2);

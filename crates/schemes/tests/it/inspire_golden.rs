@@ -5,7 +5,7 @@ use chacha20::rand_core::SeedableRng;
 use papir_core::erased::ErasedSession;
 use papir_core::scheme::Parameters as _;
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_core::{FailureBound, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_schemes::inspire::params::{KeyBits, Literal};
@@ -34,6 +34,7 @@ fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
         key_bits,
         answer_bits: (28, 20),
         reserved: false,
+        failure: FailureBound::DEFAULT,
     });
     let scheme = registry::by_name("inspire").unwrap();
     let server = scheme.setup_candidate(&params.unwrap().encode(), &records, &mut rng, &NoProgress).unwrap();

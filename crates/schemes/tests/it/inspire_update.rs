@@ -7,7 +7,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Client as _, Parameters as _, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Change, Error, NoProgress, Progress, RecordBuffer, Shape, extract_bits};
+use papir_core::{Change, Error, FailureBound, NoProgress, Progress, RecordBuffer, Shape, extract_bits};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_ring::prg::Seed;
@@ -35,6 +35,7 @@ fn of_variables(shape: Shape, sizes: &[usize]) -> Params {
         key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
         reserved: true,
+        failure: FailureBound::DEFAULT,
     })
     .unwrap()
 }

@@ -4,6 +4,7 @@
 mod candidates;
 mod compile_fail;
 mod conformance;
+mod failure;
 mod golden;
 mod hostile_bytes;
 mod inspire;

@@ -8,8 +8,8 @@ use papir_core::erased::{
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Candidate, Change, Choice, Description, Error, Goal, NotPrivate, OwnerKey, Privacy, Progress, Record,
-    Records, Result, Shape, Version,
+    Candidate, Change, Choice, Description, Error, FailureBound, Goal, NotPrivate, OwnerKey, Privacy,
+    Progress, Record, Records, Result, Shape, Target, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -110,8 +110,12 @@ impl ErasedScheme for Faulty {
         simple().candidate(shape, choice)
     }
 
-    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
-        simple().candidates(shape)
+    fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
+        simple().candidates(shape, failure)
+    }
+
+    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
+        simple().candidate_for(shape, target)
     }
 
     fn setup_candidate(

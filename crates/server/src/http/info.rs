@@ -47,7 +47,8 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
         security_bits: description.security.as_ref().map(|security| security.bits),
         security_source: description.security.as_ref().map(|security| security.source.to_owned()),
         // JSON has no infinity. An infinite value means that an answer always decodes.
-        failure_log2: Some(description.failure_log2).filter(|log2| log2.is_finite()),
+        failure_log2: Some(description.lookup_failure_log2(database.lookups_per_key().unwrap_or(1)))
+            .filter(|log2| log2.is_finite()),
         parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         checkpoint: database
             .checkpoint()

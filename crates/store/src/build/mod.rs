@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use papir_checkpoint::Leaf;
 use papir_core::erased::ErasedServer;
-use papir_core::{Description, Goal, Progress, Records, Result as CoreResult};
+use papir_core::{Description, Goal, Progress, Records, Result as CoreResult, Target};
 use papir_lookup::{Commitment, TableReport};
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
@@ -57,11 +57,14 @@ pub fn build(
     let batches = options.batch.map(|capacity| Ok((registry::batches_over(scheme.name())?, capacity)));
     let batches: Option<(OfBatches, usize)> = batches.transpose().map_err(Error::Core)?;
     let prepare: &Preparation<'_> = &|records, rng, progress| {
-        let Some((batches, capacity)) = batches else {
-            return scheme.setup(records, options.goal, rng, progress);
+        let target = Target { goal: options.goal, failure: options.failure };
+        let (scheme, candidate) = match batches {
+            None => (&*scheme, scheme.candidate_for(records.shape(), target)?),
+            Some((batches, capacity)) => {
+                (batches.scheme, batches.candidate(records.shape(), target, capacity)?)
+            }
         };
-        let candidate = batches.candidate(records.shape(), options.goal, capacity)?;
-        batches.scheme.setup_candidate(&candidate.parameters, records, rng, progress)
+        scheme.setup_candidate(&candidate.parameters, records, rng, progress)
     };
     build_for(options, Some(options.goal), prepare, rng, progress)
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use papir_core::erased::ErasedScheme;
-use papir_core::{Error as CoreError, Goal, NotPrivate, OwnerKey, Privacy};
+use papir_core::{Error as CoreError, FailureBound, Goal, NotPrivate, OwnerKey, Privacy};
 use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
 use papir_schemes::registry;
 
@@ -39,6 +39,8 @@ pub struct BuildOptions {
     pub scheme: String,
     /// The goal that its parameters are chosen for.
     pub goal: Goal,
+    /// The largest allowed probability that an answer does not decode.
+    pub failure: FailureBound,
     /// Maximum number of records per batch; `None` for a scheme without batches.
     pub batch: Option<usize>,
     /// The rule for keys that have several entries.
@@ -81,6 +83,7 @@ impl BuildOptions {
             skip_bad: 0,
             scheme: "inspire".to_owned(),
             goal: Goal::default(),
+            failure: FailureBound::default(),
             batch: None,
             on_duplicate: OnDuplicate::default(),
             bucket: BucketTarget::default(),

@@ -4,7 +4,7 @@ use std::thread::available_parallelism;
 
 use papir_core::cost::Rates;
 use papir_core::erased::{ErasedScheme, ErasedServer};
-use papir_core::{Change, Goal, NotPrivate, PreparedRecords, Progress, Records};
+use papir_core::{Change, Goal, NotPrivate, PreparedRecords, Progress, Records, Target};
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
@@ -93,8 +93,9 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
     Ok(Prediction { update, setup })
 }
 
-/// Prepares other records with the same scheme and batches of the same size. Parameters are chosen
-/// for the goal that the snapshot was built for; the balanced goal if that is unknown.
+/// Prepares other records with the same scheme, batches of the same size and the same bound on
+/// failures. Parameters are chosen for the goal that the snapshot was built for; the balanced goal
+/// if that is unknown.
 ///
 /// # Errors
 /// Errors of the scheme.
@@ -107,12 +108,13 @@ pub(super) fn set_up(
     let scheme = scheme_of(snapshot)?;
     let goal = snapshot.metadata.goal.as_deref().map_or(Ok(Goal::default()), str::parse)?;
     let batches = registry::batches_named(scheme.name());
-    let capacity = snapshot.server.describe().limits.batch;
+    let description = snapshot.server.describe();
+    let target = Target { goal, failure: description.failure_bound };
     prove(snapshot.commitment_top.is_some(), records, progress, |records| {
-        let Some(batches) = batches else {
-            return Ok(scheme.setup(records, goal, rng, progress)?);
+        let candidate = match batches {
+            None => scheme.candidate_for(records.shape(), target)?,
+            Some(batches) => batches.candidate(records.shape(), target, description.limits.batch)?,
         };
-        let candidate = batches.candidate(records.shape(), goal, capacity)?;
         Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
     })
 }

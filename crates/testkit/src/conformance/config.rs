@@ -1,6 +1,6 @@
 //! Configuration of the conformance suite.
 
-use papir_core::{Goal, Shape};
+use papir_core::{FailureBound, Goal, Shape};
 
 /// Inputs of the suite. Slow schemes use fewer `shapes` in everyday tests.
 #[derive(Clone, Debug)]
@@ -11,6 +11,8 @@ pub struct Config {
     pub thorough: Vec<Shape>,
     /// Goals for choosing parameters, used in turn for the shapes.
     pub goals: Vec<Goal>,
+    /// The largest allowed failure probability.
+    pub failure: FailureBound,
     /// Random indices per shape, in addition to the first, the middle and the last.
     pub random_indices: usize,
     /// Positions at which each message is damaged.
@@ -44,6 +46,7 @@ impl Config {
             ]),
             thorough: shapes(&[(257, 3), (211, 33 * 8)]),
             goals: vec![Goal::Balanced, Goal::MinCommunication, Goal::MinTime],
+            failure: FailureBound::DEFAULT,
             random_indices: 2,
             damaged_positions: 12,
             threads: 4,

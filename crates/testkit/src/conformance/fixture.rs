@@ -4,14 +4,14 @@ use chacha20::ChaCha20Rng;
 use papir_core::erased::{
     ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
 };
-use papir_core::{Error, Goal, NoProgress, Record, RecordBuffer, Records, Result, Shape};
+use papir_core::{Error, NoProgress, Record, RecordBuffer, Records, Result, Shape, Target};
 use rand_core::{CryptoRng, Rng, SeedableRng};
 
 /// A scheme, its records, server and client, and the randomness of the test.
 pub(super) struct Fixture<'a> {
     pub(super) scheme: &'a dyn ErasedScheme,
     pub(super) shape: Shape,
-    pub(super) goal: Goal,
+    pub(super) target: Target,
     pub(super) records: RecordBuffer,
     pub(super) server: Box<dyn ErasedServer>,
     pub(super) client: Box<dyn ErasedClient>,
@@ -34,16 +34,21 @@ pub(super) struct Sent {
 }
 
 impl<'a> Fixture<'a> {
-    pub(super) fn new(scheme: &'a dyn ErasedScheme, shape: Shape, goal: Goal, seed: u64) -> Self {
+    pub(super) fn new(scheme: &'a dyn ErasedScheme, shape: Shape, target: Target, seed: u64) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut records = RecordBuffer::zeroed(shape);
         rng.fill_bytes(records.packed_mut());
-        let server = scheme
-            .setup(&records, goal, &mut rng, &NoProgress)
-            .unwrap_or_else(|error| panic!("{} cannot prepare {shape:?}: {error}", scheme.name()));
+        let server = match target.failure.is_default() {
+            true => scheme.setup(&records, target.goal, &mut rng, &NoProgress),
+            false => scheme.candidate_for(shape, target).and_then(|candidate| {
+                scheme.setup_candidate(&candidate.parameters, &records, &mut rng, &NoProgress)
+            }),
+        };
+        let server =
+            server.unwrap_or_else(|error| panic!("{} cannot prepare {shape:?}: {error}", scheme.name()));
         let client = scheme.client(&server.public()).expect("a client from the public part");
         let registration = Registration::open(&*client, &*server, &mut rng);
-        Self { scheme, shape, goal, records, server, client, registration, rng }
+        Self { scheme, shape, target, records, server, client, registration, rng }
     }
 
     /// The first, the middle, the last and some random indices.

@@ -16,8 +16,8 @@ mod messages;
 mod readback;
 mod state;
 
-use papir_core::Privacy;
 use papir_core::erased::ErasedScheme;
+use papir_core::{Privacy, Target};
 
 pub use config::{Config, shapes};
 use fixture::Fixture;
@@ -30,8 +30,8 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
     let all = config.shapes.iter().map(|shape| (*shape, false));
     let all = all.chain(config.thorough.iter().map(|shape| (*shape, true)));
     for (i, (shape, thorough)) in all.enumerate() {
-        let goal = config.goals[i % config.goals.len()];
-        let mut fixture = Fixture::new(scheme, shape, goal, config.seed + i as u64);
+        let target = Target { goal: config.goals[i % config.goals.len()], failure: config.failure };
+        let mut fixture = Fixture::new(scheme, shape, target, config.seed + i as u64);
         check_description(&fixture);
         lookups::check_indices(&mut fixture, config);
         lookups::check_refusals(&mut fixture);
@@ -48,9 +48,10 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
 
 /// Checks the scheme's description before any query.
 fn check_description(fixture: &Fixture<'_>) {
-    let Fixture { scheme, shape, goal, server, client, .. } = fixture;
+    let Fixture { scheme, shape, target, server, client, .. } = fixture;
     let description = server.describe();
-    assert_eq!(scheme.plan(*shape, *goal).expect("a plan"), description, "plan and prepared database differ");
+    let planned = scheme.candidate_for(*shape, *target).expect("a plan").description;
+    assert_eq!(planned, description, "plan and prepared database differ");
     assert_eq!(client.describe(), description, "client and server differ");
     assert_eq!(client.version(), server.version());
     assert_eq!((description.shape, description.scheme), (*shape, scheme.name()));
@@ -61,7 +62,10 @@ fn check_description(fixture: &Fixture<'_>) {
     let public = server.public().len() as u64;
     assert_eq!(description.sizes.public, public, "{shape:?}: public part's length");
     assert!(description.sizes.hint <= public);
-    assert!(description.failure_log2 <= -40.0, "{shape:?}: failure {}", description.failure_log2);
+    let (bound, failure) = (target.failure, description.failure_log2);
+    assert!(failure <= bound.log2(), "{shape:?}: failure {failure}, above {bound}");
+    let never = failure == f64::NEG_INFINITY;
+    assert!(never || description.failure_bound == bound, "{shape:?}: {}", description.failure_bound);
     if description.privacy == Privacy::Private {
         let security = description.security.expect("a private scheme states its security");
         assert!(security.bits >= 128.0, "{shape:?}: {} bits", security.bits);

@@ -66,7 +66,7 @@ fn check_refusals(fixture: &Fixture<'_>) {
 pub(super) fn check_setup_from_prepared(fixture: &mut Fixture<'_>) {
     let source = PreparedRecords::new(&*fixture.server);
     assert_eq!(source.shape(), fixture.shape);
-    let server = fixture.scheme.setup(&source, fixture.goal, &mut fixture.rng, &NoProgress);
+    let server = fixture.scheme.setup(&source, fixture.target.goal, &mut fixture.rng, &NoProgress);
     let server = server.expect("a setup from a prepared database");
     fixture.client = fixture.scheme.client(&server.public()).expect("a client from the public part");
     fixture.registration = Registration::open(&*fixture.client, &*server, &mut fixture.rng);

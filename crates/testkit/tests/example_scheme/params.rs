@@ -2,9 +2,10 @@
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::scheme::{Parameters, Scheme, Target};
 use papir_core::{
-    Description, Error, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes, UpdateCost, envelope,
+    Description, Error, FailureBound, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes, UpdateCost,
+    envelope,
 };
 
 use crate::Example;
@@ -63,7 +64,7 @@ impl ExampleParams {
 }
 
 impl Parameters for ExampleParams {
-    fn choose(shape: Shape, _goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, _target: impl Into<Target>) -> Result<Self> {
         Self::new(shape)
     }
 
@@ -82,6 +83,7 @@ impl Parameters for ExampleParams {
                 source: "perfect: no query depends on its index",
             }),
             failure_log2: f64::NEG_INFINITY,
+            failure_bound: FailureBound::DEFAULT,
             limits: Limits {
                 records: 8 * MAX_BYTES,
                 record_bits: MAX_RECORD_BITS,

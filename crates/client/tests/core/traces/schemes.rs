@@ -6,7 +6,8 @@ use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedServer};
 use papir_core::scheme::Scheme;
 use papir_core::sections::SectionSource;
 use papir_core::{
-    Candidate, Choice, Description, Goal, NotPrivate, OwnerKey, Privacy, Progress, Records, Result, Shape,
+    Candidate, Choice, Description, FailureBound, Goal, NotPrivate, OwnerKey, Privacy, Progress, Records,
+    Result, Shape, Target,
 };
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{self, Pirouette};
@@ -75,8 +76,12 @@ impl<S: Scheme> ErasedScheme for Private<S> {
         self.0.plan(shape, goal)
     }
 
-    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
-        self.0.candidates(shape)
+    fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
+        self.0.candidates(shape, failure)
+    }
+
+    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
+        self.0.candidate_for(shape, target)
     }
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {

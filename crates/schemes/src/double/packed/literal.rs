@@ -8,17 +8,16 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use papir_core::scheme::Goal;
-use papir_core::{Result, Shape};
+use papir_core::scheme::{Goal, Target};
+use papir_core::{FailureBound, Result, Shape};
 use papir_lattice::lwe32::{LOG2_Q, N, matrix_bytes};
-use papir_lattice::noise::SAMPLER_LOG2;
 use papir_lattice::params::Literal as RlweLiteral;
 
-use crate::double::noise::{FEW, FIRST, TAIL_LOG2};
+use crate::double::noise::{FIRST, tail_log2};
 use crate::double::params::{MAX_SIDE, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
-use crate::shared::parameters::{READ_RATE, refused, scaled};
+use crate::shared::parameters::{READ_RATE, either_log2, refused, scaled};
 use crate::shared::selection::{CdksFamily, Family, InspiringFamily, Selection, SelectionBits};
 
 /// Widest digit: a signed word of 16 bits.
@@ -116,17 +115,35 @@ pub struct Literal {
     pub first_bits: u32,
     /// Bits of the second level.
     pub bits: SelectionBits,
+    /// Bound on the failure probability.
+    pub failure: FailureBound,
+}
+
+/// The part of a [`Literal`] that the noise depends on, besides bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) digits: DigitShape,
+    pub(super) capacity: usize,
+    pub(super) failure: FailureBound,
+}
+
+impl Literal {
+    pub(super) fn frame(&self) -> Frame {
+        Frame { digits: self.digits, capacity: self.capacity, failure: self.failure }
+    }
 }
 
 /// Largest distance that decoding accepts at the first level, with `bits` bits of the query; `None`
 /// if the noise may be too large.
-pub(super) fn first_bound(layout: &Layout, digits: DigitShape, bits: u32) -> Option<u32> {
-    let (mask, body) = (digits.of_mask().dropped_bits(), digits.of_body().dropped_bits());
-    FIRST.bound(FIRST.deviation(layout.columns, LOG2_Q - bits, mask), layout.unit_layout.unit_bytes, body)
+pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u32> {
+    let (mask, body) = (frame.digits.of_mask().dropped_bits(), frame.digits.of_body().dropped_bits());
+    let deviation = FIRST.deviation(layout.columns, LOG2_Q - bits, mask);
+    FIRST.bound(deviation, layout.unit_layout.unit_bytes, body, frame.failure)
 }
 
 /// Counts of the second level.
-pub(super) fn selection(layout: &Layout, digits: DigitShape, capacity: usize) -> Selection {
+pub(super) fn selection(layout: &Layout, frame: &Frame) -> Selection {
+    let Frame { digits, capacity, failure } = *frame;
     Selection {
         columns: layout.units,
         plain_bits: digits.bits,
@@ -134,28 +151,22 @@ pub(super) fn selection(layout: &Layout, digits: DigitShape, capacity: usize) ->
         capacity,
         rows: layout.unit_layout.unit_bytes * N * digits.mask,
         singles: layout.unit_layout.unit_bytes * digits.body,
+        failure,
     }
 }
 
 /// log₂ of the probability that an honest answer exceeds a bound.
-pub(super) fn failure_log2(layout: &Layout, selection: &Selection) -> f64 {
-    let errors = if layout.columns <= FEW { layout.columns } else { 0 };
-    let first = TAIL_LOG2.exp2() + (N + errors) as f64 * SAMPLER_LOG2.exp2();
-    (first + selection.failure()).log2()
+pub(super) fn failure_log2(selection: &Selection) -> f64 {
+    either_log2(tail_log2(selection.failure), selection.failure_log2())
 }
 
 /// The fewest bits for a layout, digits and a capacity; `None` if the noise is too large for any.
-pub(super) fn fewest_bits<V: Variant>(
-    shape: Shape,
-    units: u64,
-    digits: DigitShape,
-    capacity: usize,
-) -> Result<Option<Literal>> {
+pub(super) fn fewest_bits<V: Variant>(shape: Shape, units: u64, frame: Frame) -> Result<Option<Literal>> {
     let layout = layout_of(&shape, units)?;
-    let first = (1..=LOG2_Q).find(|&bits| first_bound(&layout, digits, bits).is_some());
-    let bits =
-        first.and_then(|first| Some((first, selection(&layout, digits, capacity).choose::<V::Family>()?)));
-    Ok(bits.map(|(first_bits, bits)| Literal { shape, units, digits, capacity, first_bits, bits }))
+    let first = (1..=LOG2_Q).find(|&bits| first_bound(&layout, &frame, bits).is_some());
+    let bits = first.and_then(|first| Some((first, selection(&layout, &frame).choose::<V::Family>()?)));
+    let Frame { digits, capacity, failure } = frame;
+    Ok(bits.map(|(first_bits, bits)| Literal { shape, units, digits, capacity, first_bits, bits, failure }))
 }
 
 /// The best of all digits and capacities with these numbers of units.
@@ -163,14 +174,16 @@ pub(super) fn fewest_bits<V: Variant>(
 /// # Errors
 /// [`papir_core::Error::OutOfBounds`] for a number of units that does not fit,
 /// [`papir_core::Error::Parameters`] if the noise is too large for all.
-pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], goal: Goal) -> Result<Literal> {
+pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], target: Target) -> Result<Literal> {
+    let Target { goal, failure } = target;
     let capacities = V::Family::capacities(RlweLiteral::DEFAULT.degree);
     let mut best: Option<(f64, Literal)> = None;
     for &units in units {
         for (&capacity, digits) in
             capacities.iter().flat_map(|capacity| DIGITS.map(|digits| (capacity, digits)))
         {
-            let Some(literal) = fewest_bits::<V>(shape, units, digits, capacity)? else { continue };
+            let frame = Frame { digits, capacity, failure };
+            let Some(literal) = fewest_bits::<V>(shape, units, frame)? else { continue };
             let cost = cost::<V>(&layout_of(&shape, units)?, &literal, goal);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, literal));
@@ -204,7 +217,7 @@ fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
         Goal::Balanced => (8e-7, 1.0),
         Goal::MinTime => (5e-10, 1.0),
     };
-    let selection = selection(layout, literal.digits, literal.capacity);
+    let selection = selection(layout, &literal.frame());
     let first = layout.columns * literal.first_bits as usize;
     let sent = (first + selection.message_bits::<V::Family>(&literal.bits)) as f64 / 8.0;
     let database = matrix_bytes(layout.rows, layout.columns) as f64;

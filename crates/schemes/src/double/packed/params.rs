@@ -5,24 +5,22 @@ use std::marker::PhantomData;
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Error, Privacy, Result, Security, Shape, Sizes, UpdateCost};
+use papir_core::scheme::{Goal, Parameters, Target};
+use papir_core::{Description, Error, FailureBound, Privacy, Result, Security, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
-use super::literal::{self, DigitShape, Literal, Variant, failure_log2, fewest_bits, first_bound, selection};
+use super::literal::{
+    self, DigitShape, Frame, Literal, Variant, failure_log2, fewest_bits, first_bound, selection,
+};
 use crate::double::noise::FIRST;
 use crate::double::params::{MAX_RECORD_BITS, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
-use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
-use crate::shared::selection::params::BITS_BYTES;
 use crate::shared::selection::{SelectionBits, SelectionParams, Selects};
-
-/// Bytes of encoded parameters.
-const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 3 + 4 + 1 + BITS_BYTES;
 
 /// Parameters of [`super::PackedDouble`].
 #[derive(Clone, Debug)]
@@ -43,18 +41,19 @@ impl<V: Variant> Params<V> {
     /// [`Error::OutOfBounds`] for an invalid layout or number of bits, [`Error::Insecure`],
     /// [`Error::Parameters`] if the values do not fit together or do not decode.
     pub fn new(literal: Literal) -> Result<Self> {
-        let Literal { shape, units, digits, capacity, first_bits, bits } = literal;
+        let Literal { shape, units, digits, capacity, first_bits, bits, .. } = literal;
+        let frame = literal.frame();
         let layout = layout_of(&shape, units)?;
         check_digits::<V>(digits, capacity)?;
         if !(1..=LOG2_Q).contains(&first_bits) {
             let what = "the bits of a first query's word";
             return Err(Error::out_of_bounds(what, first_bits.into(), "1 to 32"));
         }
-        let first_bound = first_bound(&layout, digits, first_bits).ok_or_else(|| {
+        let first_bound = first_bound(&layout, &frame, first_bits).ok_or_else(|| {
             let noise = format!("the noise of {} columns in {first_bits} bits", layout.columns);
             refused(V::NAME)(format!("{noise} exceeds the limit"))
         })?;
-        let selection = SelectionParams::new(V::NAME, selection(&layout, digits, capacity), bits)?;
+        let selection = SelectionParams::new(V::NAME, selection(&layout, &frame), bits)?;
         let lwe = LweParams::new().map_err(unfit(V::NAME))?;
         Ok(Self { literal, layout, lwe, first_bound, selection, variant: PhantomData })
     }
@@ -72,7 +71,7 @@ impl<V: Variant> Params<V> {
     /// # Errors
     /// The errors of [`Params::new`].
     pub fn with_units(shape: Shape, units: u64) -> Result<Self> {
-        Self::new(literal::best::<V>(shape, &[units], Goal::Balanced)?)
+        Self::new(literal::best::<V>(shape, &[units], Goal::Balanced.into())?)
     }
 
     /// The smallest messages for a layout, digits and a capacity.
@@ -81,7 +80,8 @@ impl<V: Variant> Params<V> {
     /// The errors of [`Params::new`].
     pub fn with_digits(shape: Shape, units: u64, digits: DigitShape, capacity: usize) -> Result<Self> {
         check_digits::<V>(digits, capacity)?;
-        let literal = fewest_bits::<V>(shape, units, digits, capacity)?;
+        let frame = Frame { digits, capacity, failure: FailureBound::DEFAULT };
+        let literal = fewest_bits::<V>(shape, units, frame)?;
         let too_noisy = || refused(V::NAME)(format!("{digits:?} in packs of {capacity} do not decode"));
         Self::new(literal.ok_or_else(too_noisy)?)
     }
@@ -99,7 +99,7 @@ impl<V: Variant> Params<V> {
 
     fn sizes(&self) -> Sizes {
         Sizes {
-            public: sealed_public(ENCODED_BYTES, SEED_BYTES),
+            public: sealed_public(self.encode().len(), SEED_BYTES),
             query_keys: self.selection.query_parts()[1] as u64,
             query: sealed(self.query_bytes()),
             answer: sealed(self.selection.answer_parts().iter().sum()),
@@ -175,8 +175,8 @@ impl<V: Variant> Selects for Params<V> {
 }
 
 impl<V: Variant> Parameters for Params<V> {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        Self::new(literal::best::<V>(shape, &literal::units(&shape)?, goal)?)
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        Self::new(literal::best::<V>(shape, &literal::units(&shape)?, target.into())?)
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -204,7 +204,8 @@ impl<V: Variant> Parameters for Params<V> {
             shape: self.literal.shape,
             sizes: self.sizes(),
             security: self.security(),
-            failure_log2: failure_log2(&self.layout, &self.selection.counts),
+            failure_log2: failure_log2(&self.selection.counts),
+            failure_bound: self.literal.failure,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: self.values(),
             work: self.work(),
@@ -212,12 +213,13 @@ impl<V: Variant> Parameters for Params<V> {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Literal { shape, units, digits, capacity, first_bits, bits } = self.literal;
+        let Literal { shape, units, digits, capacity, first_bits, bits, failure } = self.literal;
         let mut writer = Writer::new();
         write_shape(&mut writer, shape);
         writer.u64(units).u8(digits.bits as u8).u8(digits.mask as u8).u8(digits.body as u8);
         writer.u32(capacity as u32).u8(first_bits as u8);
         bits.write(&mut writer);
+        write_failure(&mut writer, failure);
         writer.finish()
     }
 
@@ -227,8 +229,7 @@ impl<V: Variant> Parameters for Params<V> {
         let [bits, mask, body] = reader.array::<3>()?;
         let digits = DigitShape { bits: bits.into(), mask: mask.into(), body: body.into() };
         let (capacity, first_bits) = (reader.u32()? as usize, reader.u8()?.into());
-        let bits = SelectionBits::read(&mut reader)?;
-        reader.finish()?;
-        Self::new(Literal { shape, units, digits, capacity, first_bits, bits })
+        let (bits, failure) = (SelectionBits::read(&mut reader)?, read_failure(&mut reader)?);
+        Self::new(Literal { shape, units, digits, capacity, first_bits, bits, failure })
     }
 }

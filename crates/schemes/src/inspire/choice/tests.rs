@@ -19,7 +19,7 @@ fn layout((records, bytes): (u64, u64), points: usize) -> Layout {
 #[test]
 fn a_search_tries_few_variances() {
     for (records, bytes) in SHAPES {
-        let search = Search::new(MAX_FAILURE_LOG2).unwrap();
+        let search = Search::new(FailureBound::DEFAULT, 0.0).unwrap();
         let found = search.candidates(Shape::of_bytes(records, bytes).unwrap()).unwrap();
         let tried = search.tried.get();
         assert!(tried < 400_000, "{records} x {bytes}: {tried} for {} candidates", found.len());
@@ -71,7 +71,7 @@ fn exhaustive(frame: &Frame<'_>) -> u64 {
 
 #[test]
 fn what_is_found_is_within_a_200th_of_the_best_of_all() {
-    let search = Search::new(MAX_FAILURE_LOG2).unwrap();
+    let search = Search::new(FailureBound::DEFAULT, 0.0).unwrap();
     for (shape, points) in SHAPES.into_iter().flat_map(|shape| [1, 3, 8, 64].map(|points| (shape, points))) {
         let layout = layout(shape, points);
         let frames = search.frames(&layout);
@@ -92,7 +92,7 @@ fn what_is_found_is_within_a_200th_of_the_best_of_all() {
 
 #[test]
 fn what_is_found_is_what_parameters_compute() {
-    let search = Search::new(MAX_FAILURE_LOG2).unwrap();
+    let search = Search::new(FailureBound::DEFAULT, 0.0).unwrap();
     for (records, bytes) in SHAPES {
         for params in search.candidates(Shape::of_bytes(records, bytes).unwrap()).unwrap() {
             let frames = search.frames(params.layout());
@@ -120,7 +120,7 @@ fn what_is_found_is_what_parameters_compute() {
 
 #[test]
 fn equal_answers_are_not_both_worth_comparing() {
-    let search = Search::new(MAX_FAILURE_LOG2).unwrap();
+    let search = Search::new(FailureBound::DEFAULT, 0.0).unwrap();
     let of = |points| search.smallest(Shape::of_bytes(1 << 20, 64).unwrap(), points).unwrap();
     let four = of(Interpolation::of_points(4, 2048).unwrap());
     assert_eq!(undominated(vec![four.clone(), four.clone()]).len(), 1);
@@ -133,7 +133,7 @@ fn equal_answers_are_not_both_worth_comparing() {
 #[test]
 fn approximate_gadgets_against_exact_ones() {
     let exact = GadgetParams { levels: 3, log_base: 19, drop: 0 };
-    let search = Search::new(MAX_FAILURE_LOG2).unwrap();
+    let search = Search::new(FailureBound::DEFAULT, 0.0).unwrap();
     let modulus = &search.moduli[2];
     let packing = [modulus.rounded(exact, Setting::key_switch)];
     let rgsw = [modulus.rounded(exact, Setting::external_product)];
@@ -159,9 +159,9 @@ fn other_numbers_of_points_must_be_worth_it() {
     let mut chosen = 0;
     for (records, bytes) in SHAPES.into_iter().chain([(1000, 64), (1 << 16, 256), (300, 4096)]) {
         let shape = Shape::of_bytes(records, bytes).unwrap();
-        for goal in Goal::ALL {
+        for goal in papir_core::Goal::ALL {
             let one = Params::choose(shape, goal).unwrap();
-            let powers = Params::candidates(shape)
+            let powers = Params::candidates(shape, FailureBound::DEFAULT)
                 .unwrap()
                 .into_iter()
                 .filter(|one| is_power(one) && one.affordable(goal));

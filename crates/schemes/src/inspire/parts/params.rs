@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Wire};
-use papir_core::{Description, Error, Limits, Privacy, Result, Shape, Sizes};
+use papir_core::scheme::{Parameters, Target, Wire};
+use papir_core::{Description, Error, FailureBound, Limits, Privacy, Result, Shape, Sizes};
 use papir_kernels::bits::packed_len;
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_ring::prg::Seed;
@@ -31,8 +31,9 @@ pub(super) const NAME: &str = "inspire-stacked";
 const WHAT: &str = "parameters of stacked InsPIRe";
 /// Most parts: the rows of each are whole row groups.
 pub const MAX_PARTS: usize = 32;
-/// log₂ of the failure probability: the answers of the largest batch together stay below 2⁻⁴⁰.
-const FAILURE_LOG2: f64 = -51.0;
+/// Bits of a failure probability below its bound, so that the answers of the largest batch together
+/// stay within it.
+const MARGIN: f64 = 11.0;
 /// Divisor of the records of a part, so that each part starts on a whole byte.
 const RECORDS: u64 = 8;
 
@@ -60,11 +61,11 @@ impl PartsParams {
     /// # Errors
     /// [`Error::OutOfBounds`] unless the number of parts is a power of two up to [`MAX_PARTS`], and
     /// those of InsPIRe.
-    pub fn new(part: Shape, parts: usize) -> Result<Self> {
+    pub fn new(part: Shape, parts: usize, failure: FailureBound) -> Result<Self> {
         let part = part_layout(part, parts)?;
         let words = 16 * (part.chunks * RlweLiteral::DEFAULT.degree) as u64;
         let shape = Shape::new(part.columns as u64, words)?;
-        let below = Params::failing_less(shape, 1, FAILURE_LOG2)?;
+        let below = Params::failing_less(shape, 1, failure, MARGIN)?;
         Self::of(parts, part, below)
     }
 
@@ -77,10 +78,10 @@ impl PartsParams {
     ///
     /// # Errors
     /// That of a single part if none fits.
-    pub fn of_part(part: Shape) -> Result<Vec<Self>> {
+    pub fn of_part(part: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let several = (1..).map(|log| 1 << log).take_while(|&parts| parts <= MAX_PARTS);
-        let fit = several.map(|parts| Self::new(part, parts)).filter_map(Result::ok);
-        Ok(std::iter::once(Self::new(part, 1)?).chain(fit).collect())
+        let fit = several.map(|parts| Self::new(part, parts, failure)).filter_map(Result::ok);
+        Ok(std::iter::once(Self::new(part, 1, failure)?).chain(fit).collect())
     }
 
     /// Records of a part for a database of `records` records.
@@ -108,8 +109,8 @@ fn part_layout(part: Shape, parts: usize) -> Result<Layout> {
 
 impl Parameters for PartsParams {
     /// A single part.
-    fn choose(shape: Shape, _goal: Goal) -> Result<Self> {
-        Self::new(shape, 1)
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        Self::new(shape, 1, target.into().failure)
     }
 
     fn shape(&self) -> Shape {

@@ -6,10 +6,10 @@
 //! after packing and switching goes to the rounding of its selector, in closed form.
 
 use papir_core::codec::Writer;
-use papir_core::scheme::Parameters;
-use papir_core::{Choice, Description, Error, Goal, Privacy, Result, Shape, UpdateCost};
+use papir_core::scheme::{Parameters, Target};
+use papir_core::{Choice, Description, Error, FailureBound, Privacy, Result, Shape, UpdateCost};
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Setting, bits_for_rounding, variance_for};
+use papir_lattice::noise::{Setting, bits_for_rounding};
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::response::ResponseBits;
 
@@ -19,8 +19,8 @@ use super::noise::{Noise, NoiseInput, WORD_BITS};
 use super::params::Params;
 use crate::shared::digits::Digits;
 use crate::shared::messages::{
-    gadget_of, gadget_values, read_all, read_bytes, read_ring, read_shape, write_bytes, write_ring,
-    write_shape,
+    gadget_of, gadget_values, read_all, read_bytes, read_failure, read_ring, read_shape, write_bytes,
+    write_failure, write_ring, write_shape,
 };
 use crate::shared::parameters::{self, best, one_record, refused, security, successes};
 use crate::shared::units::Units;
@@ -29,7 +29,7 @@ use crate::shared::units::Units;
 const LEAST_UNIT_WORDS: usize = 16;
 /// log₂ of the default modulus, rounded up.
 const LOG2_Q: u32 = 56;
-/// log₂ of the failure probability of each level. With the sampler's share the sum is at most 2⁻⁴⁰.
+/// log₂ of the failure probability of each level, by default. The sum is below 2⁻⁴⁰.
 const LEVEL_FAILURE_LOG2: f64 = -41.5;
 /// Widths of a digit that are compared.
 const DIGIT_BITS: std::ops::RangeInclusive<u32> = 5..=15;
@@ -55,6 +55,18 @@ impl Params {
     /// # Errors
     /// The errors of [`Params::new`].
     pub fn with_blocks(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
+        Self::failing_less(shape, (unit_words, blocks), FailureBound::DEFAULT)
+    }
+
+    /// [`Params::with_blocks`] with this failure probability.
+    ///
+    /// # Errors
+    /// The errors of [`Params::new`].
+    pub fn failing_less(
+        shape: Shape,
+        (unit_words, blocks): (usize, usize),
+        failure: FailureBound,
+    ) -> Result<Self> {
         let layout = Layout::new(shape, unit_words, blocks)?;
         // The search sets the gadget, digits and bits.
         let literal = Literal {
@@ -68,6 +80,7 @@ impl Params {
             mask: Digits { bits: 14, count: 2 },
             body: Digits { bits: 14, count: 2 },
             answer: ResponseBits { a: 32, b: 32 },
+            failure,
         };
         literal.check_gammas()?;
         Self::new(search(&literal, &layout).ok_or_else(|| {
@@ -91,8 +104,10 @@ impl Params {
 }
 
 impl Parameters for Params {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let affordable = Self::candidates(shape)?.into_iter().filter(|candidate| candidate.affordable(goal));
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let Target { goal, failure } = target.into();
+        let affordable =
+            Self::candidates(shape, failure)?.into_iter().filter(|candidate| candidate.affordable(goal));
         best(affordable, |candidate| candidate.score(goal)).ok_or_else(|| {
             refused(NAME)(format!("{shape:?}: the packing matrices would exceed the database"))
         })
@@ -111,14 +126,14 @@ impl Parameters for Params {
 
     /// The least γ₀ and twice that, with a t of every power of two up to four times the square root
     /// of the number of units.
-    fn candidates(shape: Shape) -> Result<Vec<Self>> {
+    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let least = Self::least_unit_words(shape)?;
         let most = RlweLiteral::DEFAULT.degree / 2;
         let of_width = |unit_words: usize| {
             let units = Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
             std::iter::successors(Some(1u64), |t| Some(2 * t))
                 .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
-                .map(move |t| Self::with_blocks(shape, unit_words, t as usize))
+                .map(move |t| Self::failing_less(shape, (unit_words, t as usize), failure))
         };
         let widths = [least, 2 * least].into_iter().filter(|&words| words <= most);
         successes(widths.flat_map(of_width))
@@ -135,7 +150,8 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let Literal { rlwe, gammas, gadget, query_bits, key_bits, mask, body, answer, .. } = self.literal();
+        let Literal { rlwe, gammas, gadget, query_bits, key_bits, mask, body, answer, failure, .. } =
+            self.literal();
         let (layout, noise) = (self.layout(), self.noise());
         let log2 = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
         Description {
@@ -145,6 +161,7 @@ impl Parameters for Params {
             sizes: self.sizes(),
             security: self.rlwe().security().map(security),
             failure_log2: self.failure_log2,
+            failure_bound: *failure,
             limits: one_record(8 * rlwe.degree as u64, UpdateCost::PerPack),
             parameters: vec![
                 ("d", rlwe.degree.to_string()),
@@ -169,8 +186,19 @@ impl Parameters for Params {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Literal { shape, rlwe, blocks, gammas, gadget, query_bits, key_bits, mask, body, answer } =
-            *self.literal();
+        let Literal {
+            shape,
+            rlwe,
+            blocks,
+            gammas,
+            gadget,
+            query_bits,
+            key_bits,
+            mask,
+            body,
+            answer,
+            failure,
+        } = *self.literal();
         let mut writer = Writer::new();
         write_shape(&mut writer, shape);
         write_ring(&mut writer, &rlwe);
@@ -179,6 +207,7 @@ impl Parameters for Params {
         write_bytes(&mut writer, gadget_values(gadget));
         write_bytes(&mut writer, [query_bits[0], query_bits[1], key_bits]);
         write_bytes(&mut writer, [mask.bits, mask.count as u32, body.count as u32, answer.a, answer.b]);
+        write_failure(&mut writer, failure);
         writer.finish()
     }
 
@@ -190,7 +219,20 @@ impl Parameters for Params {
             let [first, second, key_bits, bits, mask, body, a, b] = read_bytes(reader)?;
             let [mask, body] = [mask, body].map(|count| Digits { bits, count: count as usize });
             let (query_bits, answer) = ([first, second], ResponseBits { a, b });
-            Ok(Literal { shape, rlwe, blocks, gammas, gadget, query_bits, key_bits, mask, body, answer })
+            let failure = read_failure(reader)?;
+            Ok(Literal {
+                shape,
+                rlwe,
+                blocks,
+                gammas,
+                gadget,
+                query_bits,
+                key_bits,
+                mask,
+                body,
+                answer,
+                failure,
+            })
         })?)
     }
 }
@@ -237,8 +279,10 @@ fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
         let bits = bits_for_rounding(modulus, left / input.squares(level))?;
         (bits <= MAX_QUERY_BITS).then_some(bits)
     };
-    let allowed = [0, 1]
-        .map(|level| variance_for(input.threshold(level), input.coefficients()[level], LEVEL_FAILURE_LOG2));
+    let failure = LEVEL_FAILURE_LOG2 - literal.failure.beyond_default();
+    let allowed = [0, 1].map(|level| {
+        input.tails().variance_for(input.threshold(level), input.coefficients()[level], failure)
+    });
     let first = query_bits(0, allowed[0] - noise.first - noise.first_switch)?;
     let left = allowed[1] - noise.second;
     let of_answer = |answer: ResponseBits| {

@@ -1,6 +1,6 @@
 //! Unchecked parameters of InsPIRe⁽²⁾ and the counts that follow.
 
-use papir_core::{Error, Result, Shape};
+use papir_core::{Error, FailureBound, Result, Shape};
 use papir_kernels::matvec_i16;
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::Literal as RlweLiteral;
@@ -46,6 +46,8 @@ pub struct Literal {
     pub body: Digits,
     /// Bits of a coefficient of an answer's masks and bodies.
     pub answer: ResponseBits,
+    /// Bound on the failure probability.
+    pub failure: FailureBound,
 }
 
 impl Literal {

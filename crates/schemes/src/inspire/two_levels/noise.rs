@@ -8,12 +8,12 @@
 //! | Σ₀: first selection, packing with γ₀, switching | [`Noise::first`] |
 //! | Σ₁, Σ₂: second selection, packing with γ₁ or γ₂, switching | [`Noise::second`], the larger of both |
 
-use papir_lattice::noise::{SAMPLER_LOG2, Setting, failure_log2, rounding, squares_of_uniform};
+use papir_lattice::noise::{Setting, Tails, rounding};
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::layout::Layout;
 use super::literal::Literal;
-use crate::shared::parameters::FILL;
+use crate::shared::parameters::{FILL, either_log2, squares_of_whitened, tails, words_log2};
 
 /// log₂ of the first level's plaintext modulus.
 pub const WORD_BITS: u32 = 16;
@@ -63,8 +63,16 @@ impl NoiseInput {
     /// Sum of squares of a row's words: those of D are whitened, so uniform and centred; of digits
     /// at worst.
     pub(super) fn squares(&self, level: usize) -> f64 {
-        let (count, largest) = (self.selectors[level] as f64, 2f64.powi(self.plain_bits(level) - 1));
-        if level == 0 { squares_of_uniform(count, largest) } else { count * (largest * largest) }
+        let (count, largest) = (self.selectors[level], 2f64.powi(self.plain_bits(level) - 1));
+        if level == 0 {
+            return squares_of_whitened(count, largest, self.literal.gammas[0], self.literal.failure);
+        }
+        count as f64 * (largest * largest)
+    }
+
+    /// The model of the tails of both levels.
+    pub(super) fn tails(&self) -> Tails {
+        tails(self.literal.failure, self.setting.degree)
     }
 
     /// [`FILL`] of half of q/p, less the error of Δ = round(q/p) for a word of up to p/2.
@@ -98,11 +106,12 @@ impl Noise {
     /// log₂ of the probability that a record does not decode: any coefficient of either level.
     pub(super) fn failure_log2(&self, input: &NoiseInput) -> f64 {
         let variances = [self.first + self.first_switch, self.second + self.second_switch];
-        let [first, second] = [0, 1]
-            .map(|level| failure_log2(input.threshold(level), variances[level], input.coefficients()[level]));
-        // The distance from the Gaussian counts for the secret's coefficients, not among the many
-        // errors.
-        let sampler = input.setting.degree as f64 * SAMPLER_LOG2.exp2();
-        ((first.max(second) + 1.0).exp2() + sampler).log2().min(0.0)
+        let of_level = |level: usize| {
+            let (threshold, coefficients) = (input.threshold(level), input.coefficients()[level]);
+            input.tails().failure_log2(threshold, variances[level], coefficients)
+        };
+        let both = (of_level(0).max(of_level(1)) + 1.0).min(0.0);
+        let bound = input.literal.failure;
+        if bound.is_default() { both } else { either_log2(both, words_log2(bound)) }
     }
 }

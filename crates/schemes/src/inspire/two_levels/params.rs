@@ -46,7 +46,7 @@ impl Params {
     /// [`papir_core::Error::OutOfBounds`].
     pub fn new(literal: Literal) -> Result<Self> {
         let params = Self::build(literal, RlweParams::new(literal.rlwe).map_err(unfit(NAME))?)?;
-        check_failure(NAME, params.failure_log2)?;
+        check_failure(NAME, params.failure_log2, literal.failure)?;
         Ok(params)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters};
+use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{Description, Error, Formats, OwnerKey, Result, Shape};
 use papir_lattice::gadget::Gadget;
 use papir_lattice::params::RlweParams;
@@ -228,13 +228,15 @@ impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
 }
 
 impl<T: ParameterSet> Parameters for EncryptedParams<T> {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let target = target.into();
+        let goal = target.goal;
         let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
         let choices = spans(shape).flat_map(|span| [Grain::Coarse, Grain::Fine].map(|grain| (span, grain)));
         let choices = choices.flat_map(|(span, grain)| GATES.map(move |gate| (span, grain, gate)));
         let made =
             choices.map(|(span, grain, gate)| Self::new(shape, Literal { span, gate, seed_bytes, grain }));
-        best(T::ENCRYPTED.0, goal, made)
+        best(T::ENCRYPTED.0, target, made)
     }
 
     fn with_owner_key(mut self, key: &OwnerKey) -> Result<Self> {

@@ -7,32 +7,27 @@
 //! - packing: [`RingPacking::variance`], which grows with the rounding of the keys;
 //! - the switch of the answer to a bits of the mask and b bits of the body.
 //!
-//! All are subgaussian under the independence heuristic, so variances add (`papir_lattice::noise`).
-//! One part can be rounded more if another is rounded less; [`Selection::choose`] searches for the
-//! fewest bytes.
-//!
-//! The sampler's statistical distance from the discrete Gaussian ([`SAMPLER_LOG2`] a sample) counts
-//! for the secret, and for up to 2¹² errors of the selector. Among more errors, as among those of a
-//! packing key, each has too small a share to change the tail (see `double::noise`).
+//! All are subgaussian, or sums of d products and more, under the independence heuristic, so
+//! variances add (`papir_lattice::noise`). One part can be rounded more if another is rounded less;
+//! [`Selection::choose`] searches for the fewest bytes.
 
 use std::ops::RangeInclusive;
 
+use papir_core::FailureBound;
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{SAMPLER_LOG2, Setting, rounding, variance_for};
+use papir_lattice::noise::{Setting, Tails, rounding};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::matrix_bytes;
 
 use super::family::Family;
-use crate::shared::parameters::{FILL, READ_RATE};
+use crate::shared::parameters::{FILL, READ_RATE, either_log2, tails, words_log2};
 
 /// The ring of every packed selection.
 pub(super) const RING: RlweLiteral = RlweLiteral::DEFAULT;
-/// log₂ of the probability that any coefficient of an answer exceeds its bound.
-pub const TAIL_LOG2: f64 = -42.0;
-/// Largest number of errors whose statistical distances are added up.
-const FEW: usize = 1 << 12;
+/// log₂ of the probability that any coefficient of an answer exceeds its bound, by default.
+const TAIL_LOG2: f64 = -42.0;
 /// Numbers and widths of gadget digits that are compared.
 const LEVELS: RangeInclusive<usize> = 1..=3;
 const LOG_BASES: RangeInclusive<u32> = 8..=28;
@@ -71,6 +66,8 @@ pub struct Selection {
     pub rows: usize,
     /// Rows that are made online and sent unpacked.
     pub singles: usize,
+    /// Bound on the failure probability.
+    pub failure: FailureBound,
 }
 
 /// Variances of an answer's coefficient by source, in units of q.
@@ -139,23 +136,34 @@ impl Selection {
     pub fn budget(&self) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
         let limit = FILL * modulus() / (4.0 * half) - half / 2.0;
-        variance_for(limit, self.bodies() as f64, TAIL_LOG2)
+        self.tails().variance_for(limit, self.bodies() as f64, self.tail_log2())
     }
 
-    /// Distance from its message that any coefficient exceeds with probability 2^[`TAIL_LOG2`] at
-    /// most, in units of q/2^a; `None` beyond the decoding limit.
+    fn tails(&self) -> Tails {
+        tails(self.failure, RING.degree)
+    }
+
+    fn tail_log2(&self) -> f64 {
+        TAIL_LOG2 - self.failure.beyond_default()
+    }
+
+    /// Distance from its message that any coefficient exceeds with the probability of
+    /// [`Selection::failure_log2`], in units of q/2^a; `None` beyond the decoding limit.
     pub fn bound<F: Family>(&self, bits: &SelectionBits) -> Option<u64> {
         let variance = self.noise::<F>(bits).total();
-        let deviations = (1.0 / variance_for(1.0, self.bodies() as f64, TAIL_LOG2)).sqrt();
+        let deviations = self.tails().deviations(self.bodies() as f64, self.tail_log2());
         let distance = variance.sqrt() * deviations / step(bits.answer.a);
         // Written so that a NaN fails too.
         (variance <= self.budget()).then_some(distance.ceil() as u64 + 1)
     }
 
-    /// The probability that an honest answer has a coefficient beyond the bound.
-    pub fn failure(&self) -> f64 {
-        let errors = if self.columns <= FEW { self.columns } else { 0 };
-        TAIL_LOG2.exp2() + (RING.degree + errors) as f64 * SAMPLER_LOG2.exp2()
+    /// log₂ of the probability that an honest answer has a coefficient beyond the bound.
+    pub fn failure_log2(&self) -> f64 {
+        if self.failure.is_default() {
+            return self.tail_log2();
+        }
+        // Of words, if they are whitened.
+        either_log2(self.tail_log2(), words_log2(self.failure))
     }
 
     /// The bits and the gadget with the fewest bytes; `None` if no answer decodes.

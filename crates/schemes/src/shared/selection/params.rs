@@ -51,7 +51,8 @@ impl<F: Family> SelectionParams<F> {
         }
         let rlwe = RlweParams::new(RING).map_err(unfit(scheme))?;
         let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(refused(scheme))?;
-        let too_noisy = || refused(scheme)(format!("{counts:?} with {bits:?} fails more often than 2^-40"));
+        let too_noisy =
+            || refused(scheme)(format!("{counts:?} with {bits:?} fails more often than {}", counts.failure));
         let bound = counts.bound::<F>(&bits).ok_or_else(too_noisy)?;
         Ok(Self { scheme, counts, bits, rlwe, gadget, bound, family: PhantomData })
     }

@@ -3,17 +3,18 @@
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Error, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
-use papir_lattice::noise::squares_of_uniform;
+use papir_core::scheme::{Goal, Parameters, Target};
+use papir_core::{
+    Description, Error, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost,
+};
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::layout::{Layout, MAX_PACKS, least_packs};
-use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{
-    BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security, successes,
+    BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security, squares_of_whitened,
+    successes,
 };
-use crate::shared::selection::params::BITS_BYTES;
 use crate::shared::selection::{CdksFamily, Selection, SelectionBits, SelectionParams, Selects};
 use crate::shared::units::MAX_COLUMNS;
 
@@ -23,8 +24,6 @@ pub(super) const NAME: &str = "simpleypir";
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
 /// Bits of a word.
 const WORD_BITS: u32 = 16;
-/// Bytes of encoded parameters.
-const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + BITS_BYTES;
 /// Numbers of packs in a column that are compared for each doubling.
 const PER_OCTAVE: f64 = 4.0;
 
@@ -39,15 +38,16 @@ pub struct Params {
     pub(super) selection: SelectionParams<CdksFamily>,
 }
 
-fn counts(layout: &Layout) -> Selection {
+fn counts(layout: &Layout, failure: FailureBound) -> Selection {
+    let largest = 2f64.powi(WORD_BITS as i32 - 1);
     Selection {
         columns: layout.columns,
         plain_bits: WORD_BITS,
-        // Whitened words are uniform and centred.
-        squares: squares_of_uniform(layout.columns as f64, 2f64.powi(WORD_BITS as i32 - 1)),
+        squares: squares_of_whitened(layout.columns, largest, layout.rows, failure),
         capacity: DEGREE,
         rows: layout.rows,
         singles: 0,
+        failure,
     }
 }
 
@@ -58,11 +58,19 @@ impl Params {
     /// [`Error::OutOfBounds`] if a column holds no record or there are too many columns,
     /// [`Error::Parameters`] if the noise is too large.
     pub fn with_packs(shape: Shape, packs: u64) -> Result<Self> {
+        Self::failing_less(shape, packs, FailureBound::DEFAULT)
+    }
+
+    /// [`Params::with_packs`] with this failure probability.
+    ///
+    /// # Errors
+    /// The errors of [`Params::with_packs`].
+    pub fn failing_less(shape: Shape, packs: u64, failure: FailureBound) -> Result<Self> {
         let layout = Layout::new(shape, DEGREE, packs)?;
-        let bits = counts(&layout).choose::<CdksFamily>().ok_or_else(|| {
+        let bits = counts(&layout, failure).choose::<CdksFamily>().ok_or_else(|| {
             refused(NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
         })?;
-        Self::new(layout, bits)
+        Self::new(layout, bits, failure)
     }
 
     /// [`Params::with_packs`] for at most `columns` columns, as many as whole packs allow.
@@ -80,8 +88,8 @@ impl Params {
         Self::with_packs(shape, packs)
     }
 
-    fn new(layout: Layout, bits: SelectionBits) -> Result<Self> {
-        let selection = SelectionParams::new(NAME, counts(&layout), bits)?;
+    fn new(layout: Layout, bits: SelectionBits, failure: FailureBound) -> Result<Self> {
+        let selection = SelectionParams::new(NAME, counts(&layout, failure), bits)?;
         Ok(Self { layout, selection })
     }
 
@@ -93,7 +101,7 @@ impl Params {
     fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         Sizes {
-            public: sealed_public(ENCODED_BYTES, SEED_BYTES),
+            public: sealed_public(self.encode().len(), SEED_BYTES),
             query_keys: keys as u64,
             query: sealed(selector + keys),
             answer: sealed(self.selection.answer_parts().iter().sum()),
@@ -151,8 +159,9 @@ impl Selects for Params {
 }
 
 impl Parameters for Params {
-    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let all = pack_counts(&shape).into_iter().map(|packs| Self::with_packs(shape, packs));
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
+        let Target { goal, failure } = target.into();
+        let all = pack_counts(&shape).into_iter().map(|packs| Self::failing_less(shape, packs, failure));
         best(successes(all)?, |params| params.score(goal))
             .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
     }
@@ -180,7 +189,8 @@ impl Parameters for Params {
             shape: self.shape(),
             sizes: self.sizes(),
             security: self.selection.rlwe().security().map(security),
-            failure_log2: self.selection.counts.failure().log2(),
+            failure_log2: self.selection.counts.failure_log2(),
+            failure_bound: self.selection.counts.failure,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: self.values(),
             work: self.work(),
@@ -192,13 +202,16 @@ impl Parameters for Params {
         write_shape(&mut writer, self.shape());
         writer.u64((self.layout.rows / DEGREE) as u64);
         self.selection.bits().write(&mut writer);
+        write_failure(&mut writer, self.selection.counts.failure);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let read =
-            |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?, SelectionBits::read(reader)?));
-        let (shape, packs, bits) = read_all("simpleypir's parameters", bytes, read)?;
-        Self::new(Layout::new(shape, DEGREE, packs)?, bits)
+        let read = |reader: &mut Reader<'_>| {
+            let (shape, packs) = (read_shape(reader)?, reader.u64()?);
+            Ok((shape, packs, SelectionBits::read(reader)?, read_failure(reader)?))
+        };
+        let (shape, packs, bits, failure) = read_all("simpleypir's parameters", bytes, read)?;
+        Self::new(Layout::new(shape, DEGREE, packs)?, bits, failure)
     }
 }

@@ -2,16 +2,17 @@
 
 use papir_core::cost::Rates;
 use papir_core::scheme::Parameters;
-use papir_core::{Description, Error, Goal, Shape};
+use papir_core::{Description, Error, FailureBound, Goal, Shape};
 
 use crate::double::params::MAX_SIDE;
+use crate::shared::messages::SHAPE_BYTES;
 use crate::simple::params::{MAX_COLUMNS, MAX_ROWS};
 use crate::zip::base::{Base, Standard};
 use crate::zip::compression::{Compression, MAX_KEY_BITS};
 use crate::zip::noise::Budget;
 use crate::zip::over_double::{self, Levels};
 use crate::zip::over_simple::{self, Columns};
-use crate::zip::params::{ENCODED_BYTES, ZipParams};
+use crate::zip::params::ZipParams;
 
 type OverSimple = ZipParams<Columns<Standard>>;
 type OverDouble = ZipParams<Levels<Standard>>;
@@ -43,7 +44,7 @@ fn choices_fit_their_goals() {
 fn survives_its_bytes<B: Base>() {
     let params = ZipParams::<B>::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
     let again = ZipParams::<B>::decode(&params.encode()).unwrap();
-    assert_eq!((again.describe(), params.encode().len()), (params.describe(), ENCODED_BYTES));
+    assert_eq!((again.describe(), params.encode().len()), (params.describe(), SHAPE_BYTES + 8 + 4));
 }
 
 #[test]
@@ -104,14 +105,16 @@ fn the_largest_and_the_smallest_matrix_decode() {
 
 #[test]
 fn a_gibibyte_needs_queries_of_26_bits_a_word() {
-    let bits = |rows, columns| over_simple::LEVEL.budget(rows, columns, 1280).unwrap().query_bits;
+    let bits = |rows, columns| {
+        over_simple::LEVEL.budget(rows, columns, 1280, FailureBound::DEFAULT).unwrap().query_bits
+    };
     assert_eq!((bits(1 << 15, 1 << 15), bits(1 << 14, 1 << 16)), (26, 26));
     assert_eq!(bits(1 << 12, 1 << 8), over_simple::LEVEL.least_bits);
 }
 
 #[test]
 fn too_much_noise_is_detected() {
-    assert!(over_simple::LEVEL.budget(1 << 20, 1 << 26, 1280).is_none());
+    assert!(over_simple::LEVEL.budget(1 << 20, 1 << 26, 1280, FailureBound::DEFAULT).is_none());
     for level in [over_simple::LEVEL, over_double::LEVEL] {
         assert!((level.deviation(0, 1280, 32) - 7.30).abs() < 0.01);
     }

@@ -1,0 +1,139 @@
+//! Parameters with a failure probability below 2⁻⁴⁰.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::{Candidate, Error, FailureBound, Goal, NoProgress, Privacy, RecordBuffer, Shape, Target};
+use papir_schemes::registry;
+use papir_schemes::zip::ZipDouble;
+use papir_testkit::conformance::{Config, run, shapes};
+
+use crate::short::Short;
+
+/// The schemes that keep 2⁻⁴⁰ only, with the reason that they give.
+const DEFAULT_ONLY: [(&str, &str); 4] = [
+    ("pirouette", "expected variances"),
+    ("respire", "expected variances"),
+    ("pirouette-encrypted", "expected variances"),
+    ("depir", "moments"),
+];
+
+fn candidate(scheme: &dyn ErasedScheme, shape: Shape, failure: FailureBound) -> Result<Candidate, Error> {
+    scheme.candidate_for(shape, Target { goal: Goal::Balanced, failure })
+}
+
+fn private() -> Vec<&'static dyn ErasedScheme> {
+    registry::all().into_iter().filter(|scheme| scheme.privacy() == Privacy::Private).collect()
+}
+
+#[test]
+fn every_private_scheme_keeps_the_bound_or_refuses_it() {
+    for scheme in private() {
+        let name = scheme.name();
+        let only = DEFAULT_ONLY.iter().find(|(other, _)| *other == name);
+        for shape in [Shape::of_bytes(5000, 8).unwrap(), Shape::new(90_000, 3).unwrap()] {
+            let default = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().description;
+            for bits in [41, 90, 128] {
+                let bound = FailureBound::of_bits(bits).unwrap();
+                let found = candidate(scheme, shape, bound);
+                let Some((_, reason)) = only else {
+                    let description = found.unwrap().description;
+                    let failure = description.failure_log2;
+                    assert!(failure <= bound.log2(), "{name}: 2^{failure} for {bound}");
+                    assert_eq!(description.failure_bound, bound, "{name}");
+                    assert!(description.security.unwrap().bits >= 128.0, "{name}");
+                    continue;
+                };
+                let error = found.unwrap_err().to_string();
+                let computed = format!("2^{:.1}", default.failure_log2);
+                for part in [name, reason, &bound.to_string(), &computed] {
+                    assert!(error.contains(part), "{name}: no `{part}` in {error}");
+                }
+                assert!(scheme.candidates(shape, bound).is_err(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_candidates_keep_the_bound() {
+    let shape = Shape::of_bytes(1 << 18, 8).unwrap();
+    for scheme in private() {
+        let Ok(offered) = scheme.candidates(shape, FailureBound::LEAST) else {
+            assert!(DEFAULT_ONLY.iter().any(|(name, _)| *name == scheme.name()), "{}", scheme.name());
+            continue;
+        };
+        for one in offered {
+            let failure = one.description.failure_log2;
+            assert!(failure <= -128.0, "{} {}: 2^{failure}", scheme.name(), one.label);
+        }
+    }
+}
+
+/// The bound is the last byte of parameters. Those of 2⁻⁴⁰ that claim 2⁻¹²⁸ are refused, except
+/// where all bits follow from the shape and the bound.
+#[test]
+fn the_promise_is_checked_when_parameters_are_read() {
+    let shape = Shape::of_bytes(300, 8).unwrap();
+    let records = RecordBuffer::zeroed(shape);
+    let set_up = |scheme: &dyn ErasedScheme, parameters: &[u8]| {
+        scheme.setup_candidate(parameters, &records, &mut ChaCha20Rng::seed_from_u64(1), &NoProgress)
+    };
+    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "double", "inspire-batch"] {
+        let scheme = registry::by_name(name).unwrap();
+        let parameters = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().parameters;
+        let error = set_up(scheme, &[&parameters[..], &[128]].concat()).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Parameters { .. }), "{name}: {error}");
+    }
+    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "double", "simple", "zip"] {
+        let scheme = registry::by_name(name).unwrap();
+        let parameters = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().parameters;
+        for end in [&[40][..], &[39], &[0], &[129], &[128, 128]] {
+            let error = set_up(scheme, &[&parameters[..], end].concat()).map(drop).unwrap_err();
+            assert!(matches!(error, Error::OutOfBounds { .. } | Error::Length { .. }), "{name}: {error}");
+        }
+        let tight = candidate(scheme, shape, FailureBound::LEAST).unwrap();
+        assert_eq!(tight.parameters.last(), Some(&128), "{name}");
+        let server = set_up(scheme, &tight.parameters).unwrap();
+        assert_eq!(server.describe(), tight.description, "{name}");
+    }
+}
+
+/// Makes a conformance test under 2⁻¹²⁸ for each listed scheme.
+macro_rules! conformance {
+    ($($name:ident: $scheme:expr, $shapes:expr, $thorough:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            let (shapes, thorough) = (shapes(&$shapes), shapes(&$thorough));
+            let config = Config { shapes, thorough, failure: FailureBound::LEAST, ..Config::slow() };
+            run($scheme, &config);
+        })*
+
+        #[test]
+        fn every_scheme_that_keeps_the_bound_is_tested() {
+            let tested = [$(stringify!($name).replace('_', "-")),*];
+            let keeps = |name: &&str| DEFAULT_ONLY.iter().all(|(other, _)| other != name);
+            let expected: Vec<_> = private().iter().map(|scheme| scheme.name()).filter(keeps).collect();
+            assert_eq!(expected, tested);
+        }
+    };
+}
+
+fn named(name: &str) -> &'static dyn ErasedScheme {
+    registry::by_name(name).unwrap()
+}
+
+conformance! {
+    simple: named("simple"), [(509, 512)], [(211, 264)];
+    inspire: named("inspire"), [(4093, 1), (5, 32_776)], [(211, 264)];
+    double: named("double"), [(509, 24)], [(211, 16)];
+    inspire2: named("inspire2"), [(509, 512)], [(211, 264)];
+    inspire0: named("inspire0"), [(4093, 1)], [(257, 3)];
+    ypir: named("ypir"), [(4093, 1)], [(257, 3)];
+    simpleypir: named("simpleypir"), [(509, 512)], [(211, 264)];
+    zip: named("zip"), [(9, 13)], [];
+    // With a short modulus, as its tickets take seconds; lengths aside, it is the same scheme.
+    zipdouble: &Erased::<ZipDouble<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()), [(257, 3)], [];
+    inspire_batch: named("inspire-batch"), [(1021, 8)], [(211, 16)];
+    simple_batch: named("simple-batch"), [(1021, 8)], [(211, 16)];
+}
