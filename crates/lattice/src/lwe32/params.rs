@@ -49,8 +49,7 @@ impl LweParams {
         Self::checked(N, 1, Secret::ErrorLike, SIGMA)
     }
 
-    /// n = 5·256 in a module, q = 2³², binary secret, σ = 6.4: covered by the row of n = 1256 with
-    /// 129.6 bits.
+    /// n = 5·256 in a module, q = 2³², binary secret, σ = 6.4: 131.3 bits.
     ///
     /// # Errors
     /// [`ParamsError`].

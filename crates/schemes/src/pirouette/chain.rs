@@ -34,7 +34,7 @@ pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
     const DIMENSIONS: [usize; 2];
 }
 
-/// Keys of 640 and 832 bits.
+/// Keys of 648 and 840 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Standard;
 
@@ -43,7 +43,7 @@ impl ParameterSet for Standard {
     const ID: u16 = 14;
     const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted", 16);
     const PRIVACY: Privacy = Privacy::Private;
-    const DIMENSIONS: [usize; 2] = [640, 832];
+    const DIMENSIONS: [usize; 2] = [648, 840];
 }
 
 /// Ring degree d; N in the paper.

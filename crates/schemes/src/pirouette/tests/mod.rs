@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
-use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
@@ -17,9 +17,10 @@ use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
 use rand_core::SeedableRng;
 
-use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q};
+use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, ParameterSet};
 use super::client::RetrievalClient;
 use super::common::{COMPACT, Form, GATES, RetrievalParams, gate_params};
+use super::encrypted::params::EncryptedParams;
 use super::keys::{Keys, Part, State};
 use super::layout::Layout;
 use super::noise::{Gadgets, Noise, NoiseInput, gadgets_of, input};
@@ -278,6 +279,38 @@ fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
     let huge = PirouetteParams::<Standard>::choose(Shape::of_bytes(1 << 28, 256).unwrap(), Goal::Balanced);
     let error = huge.err().unwrap().to_string();
     assert!(error.contains("bits of an item's number: expected at most 24"), "{error}");
+}
+
+/// The lengths of the short keys in earlier builds.
+#[derive(Clone, Copy, Debug)]
+struct Earlier;
+
+impl ParameterSet for Earlier {
+    const NAME: &'static str = "pirouette-earlier";
+    const ID: u16 = 0xfff5;
+    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-earlier", 0xfff6);
+    const PRIVACY: Privacy = Privacy::Private;
+    const DIMENSIONS: [usize; 2] = [640, 832];
+}
+
+/// Parameters chosen for the shorter keys of earlier builds, which are slightly less noisy, are
+/// within the bound on failures with today's.
+#[test]
+fn databases_of_earlier_builds_load() {
+    let bytes = [1, 4, 32, 64, 200, 256, 1000, 1 << 13];
+    let shapes = (4..=24).step_by(2).flat_map(|log2| bytes.map(|bytes| ((1u64 << log2) + log2, bytes)));
+    for (records, bytes) in shapes.filter(|(records, bytes)| records * bytes <= 1 << 32) {
+        let shape = Shape::of_bytes(records, bytes).unwrap();
+        for goal in Goal::ALL {
+            let Ok(earlier) = PirouetteParams::<Earlier>::choose(shape, goal) else { continue };
+            let today = PirouetteParams::<Standard>::decode(&earlier.encode());
+            let found = earlier.describe().failure_log2;
+            assert!(today.is_ok(), "{records} records of {bytes} bytes, 2^{found}: {:?}", today.err());
+            let encrypted = EncryptedParams::<Earlier>::choose(shape, goal).unwrap();
+            let today = EncryptedParams::<Standard>::decode(&encrypted.encode());
+            assert!(today.is_ok(), "{records} encrypted records of {bytes} bytes: {:?}", today.err());
+        }
+    }
 }
 
 /// Gadgets of this many digits that cover q.
