@@ -144,9 +144,12 @@ mod tests {
         let ready = ReadyTickets::default();
         assert!(!ready.covers("a", &(0..1)));
         ready.note(&status(3, 2, 4));
-        (ready.extend("b", 100), ready.use_up("b", 100));
+        ready.extend("b", 100);
+        ready.use_up("b", 100);
         assert!(ready.covers("a", &(3..5)) && !ready.covers("a", &(3..6)) && !ready.covers("b", &(3..4)));
-        (ready.extend("a", 7), ready.extend("a", 6), ready.clone().use_up("a", 4));
+        ready.extend("a", 7);
+        ready.extend("a", 6);
+        ready.clone().use_up("a", 4);
         assert!(ready.covers("a", &(4..7)) && !ready.covers("a", &(4..8)));
         assert!(!ready.covers("a", &(3..5)), "a number that was used before");
     }
