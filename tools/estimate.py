@@ -226,12 +226,10 @@ class Hybrid:
         return point
 
     def near(self, point: dict[str, int], step: int) -> Iterator[dict[str, int]]:
-        for move in (-1, 1):
-            yield {**point, "modulus": point["modulus"] + move}
-        for first, second in itertools.combinations(self.AXES[:4], 2):
-            for a, b in itertools.product((-step, 0, step), repeat=2):
-                if a or b:
-                    yield {**point, first: point[first] + a, second: point[second] + b}
+        single = [{axis: by} for axis in self.AXES[:4] for by in (-step, step)]
+        pairs = [{**a, **b} for a, b in itertools.combinations(single, 2) if a.keys() != b.keys()]
+        for move in [*single, *pairs, {"modulus": -1}, {"modulus": 1}]:
+            yield {**point, **{axis: point[axis] + by for axis, by in move.items()}}
 
 
 def estimate(estimator: ModuleType, row: Row, model: str) -> Estimate:

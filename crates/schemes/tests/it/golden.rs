@@ -130,9 +130,9 @@ golden! {
     pirouette: 300, 100, [
         "1e661bee62f5aa43",
         "135fed95d3ed6882",
-        "2e2f341d911a3df4",
+        "e2855fad0b2e0cce",
         "3b9b229f918fca37",
-        "c98bc1b7c8668fcb",
+        "263854296d8ed2b4",
         "b2c388a04d251b5a",
     ];
     respire: 300, 100, [
@@ -146,9 +146,9 @@ golden! {
     pirouette_encrypted: 300, 100, [
         "3eda766a9eeba328",
         "99ae2b265d1114b8",
-        "acafaf6fa193efe4",
+        "15824fb97589cc0e",
         "d2bcd496a1d2b961",
-        "acb1597c693d86a8",
+        "9606f5c2d78976df",
         "c4176cc04e754f29",
     ];
     depir: 200, 16, [
