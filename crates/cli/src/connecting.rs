@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use papir_client::{Options, Token};
+use papir_client::{Options, Pin, Token};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -42,7 +42,8 @@ impl Connecting {
         self.database.as_deref()
     }
 
-    /// Converts to the client's options.
+    /// Converts to the client's options, without pins: most commands look at a service and keep no
+    /// trust in it.
     ///
     /// # Errors
     /// The token cannot be read or is malformed.
@@ -53,6 +54,7 @@ impl Connecting {
         Ok(Options {
             database: self.database.clone(),
             allow_not_private,
+            pin: Pin::Nothing,
             token: self.token()?,
             insecure_http: self.insecure_http,
             ca: self.ca.clone(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use papir_client::Watcher;
+use papir_client::{Pin, Watcher};
 use papir_client::psi::{Intersection, intersect};
 use papir_lookup::psi::Kind;
 use papir_store::psi::{PsiOptions, PsiReport, prepare};
@@ -170,7 +170,8 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     let text = lines::read(&arguments.set)?;
     let elements: Vec<&[u8]> = lines::of(&text).into_iter().filter(|line| !line.is_empty()).collect();
     let options = arguments.state.add_to(arguments.connecting.options(false)?)?;
-    let options = papir_client::Options { watcher: Watcher::new(Bars::new()), ..options };
+    let watcher = Watcher::new(Bars::new());
+    let options = papir_client::Options { pin: Pin::Owner, watcher, ..options };
     let intersection = intersect(&arguments.url, &elements, &options).map_err(connecting::explain)?;
     let mut out = std::io::stdout().lock();
     let labelled = intersection.info.longest_label.is_some();
