@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use papir_client::{Pin, Watcher};
 use papir_client::psi::{Intersection, intersect};
+use papir_client::{Pin, Watcher};
 use papir_lookup::psi::Kind;
 use papir_store::psi::{PsiOptions, PsiReport, prepare};
 use serde_json::{Map, Value, json};
