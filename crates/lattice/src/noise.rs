@@ -135,10 +135,10 @@ pub fn bits_for_rounding(modulus: f64, variance: f64) -> Option<u32> {
 /// Both include the excess of the sampler's moments over a Gaussian's ([`EXCESS`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tails {
-    /// Of a Gaussian: 2·exp(−t²/2V).
+    /// A Gaussian's tail: 2·exp(−t²/2V).
     Gaussian,
-    /// Of a sum of this many products of independent sub-Gaussian factors, one of each pair shared
-    /// by all coefficients: digits with errors of keys, or rounding errors with a secret.
+    /// The tail of a sum of this many products of independent sub-Gaussian factors, one of each pair
+    /// shared by all coefficients: digits times errors of keys, or rounding errors times a secret.
     ///
     /// It bounds every sum of independent parts that are sub-Gaussian or sums of at least as many
     /// products: E exp(λx) of a part of variance V is at most (1 − λ²V/T)^(−T/2), and −ln(1 − x) is

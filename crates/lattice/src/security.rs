@@ -67,7 +67,7 @@ pub struct Row {
     pub matzov: f64,
     /// Bits under ADPS16, if estimated.
     pub adps16: Option<f64>,
-    /// How both were estimated.
+    /// The method of both estimates.
     pub method: Method,
 }
 

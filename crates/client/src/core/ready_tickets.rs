@@ -20,7 +20,7 @@ struct Known {
     numbers: Range<u64>,
 }
 
-/// What to do with queries.
+/// The next step for queries that need tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
     /// Send them.
@@ -71,7 +71,7 @@ fn ready_end(status: &ClientStatus) -> u64 {
     status.next_ticket.saturating_add(status.tickets_ready)
 }
 
-/// What to do with queries that use these numbers.
+/// The next step for queries that use these numbers.
 pub(crate) fn readiness(status: &ClientStatus, numbers: &Range<u64>) -> Readiness {
     // The service prepares tickets up to this number. It prepares later ones only for queries that
     // it has seen: if it missed queries, a client that waited for them would wait for ever.

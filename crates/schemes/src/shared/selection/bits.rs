@@ -162,7 +162,7 @@ impl Selection {
         if self.failure.is_default() {
             return self.tail_log2();
         }
-        // Of words, if they are whitened.
+        // Whitened words may exceed their bound too.
         either_log2(self.tail_log2(), words_log2(self.failure))
     }
 
