@@ -9,6 +9,7 @@ mod failure;
 mod keyed;
 mod lines;
 mod observed_query;
+mod open_files;
 mod owner_key;
 mod plan_table;
 mod remote;

@@ -46,13 +46,17 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CONCURRENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent: Option<usize>,
-    /// Further requests that may be uploading or waiting; more are rejected with a request to retry
-    /// later [default: 64].
+    /// Further requests that may wait; beyond it, the client with the most waiting requests must
+    /// retry later [default: 1024].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_QUEUED")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_queued: Option<usize>,
-    /// Open connections; when full, a new connection replaces the one that has been idle longest
-    /// [default: 512].
+    /// Memory for the bodies of requests that are arriving or waiting [default: 256MiB].
+    #[arg(long, value_name = "SIZE", env = "PAPIR_SERVE_MAX_UPLOAD_BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    max_upload_bytes: Option<Bytes>,
+    /// Open connections; when full, a new connection replaces one of the network with the most
+    /// [default: 2048].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CONNECTIONS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_connections: Option<usize>,
@@ -137,8 +141,8 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_CLIENT_TTL")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     client_ttl: Option<Span>,
-    /// Maximum number of registered clients per database; above it, the least recently used one is
-    /// evicted [default: 10000].
+    /// Maximum number of registered clients per database; above it, idle ones make room, and new ones
+    /// are refused if there are none [default: 10000].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CLIENTS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_clients: Option<NonZeroU64>,
@@ -147,7 +151,8 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "BYTES", env = "PAPIR_SERVE_MAX_CLIENT_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     max_client_bytes: Option<Bytes>,
-    /// Tickets prepared in advance for each registered client, 1 to 64 [default: 4].
+    /// Tickets prepared in advance for each registered client that has queried, 1 to 64
+    /// [default: 4].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_TICKETS_AHEAD")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tickets_ahead: Option<NonZeroU64>,
@@ -261,6 +266,7 @@ impl Settings {
             threads: self.threads.or(other.threads),
             max_concurrent: self.max_concurrent.or(other.max_concurrent),
             max_queued: self.max_queued.or(other.max_queued),
+            max_upload_bytes: self.max_upload_bytes.or(other.max_upload_bytes),
             max_connections: self.max_connections.or(other.max_connections),
             header_timeout: self.header_timeout.or(other.header_timeout),
             body_timeout: self.body_timeout.or(other.body_timeout),
@@ -295,13 +301,14 @@ impl Settings {
     /// The default settings.
     pub(crate) fn defaults() -> Self {
         let default = ServerConfig::default();
-        let ServerConfig { listen, threads, max_concurrent, max_queued, .. } = default;
+        let ServerConfig { listen, threads, max_concurrent, max_queued, max_upload_bytes, .. } = default;
         let ServerConfig { body_timeout, protection, keep_old, metrics, .. } = default;
         Self {
             listen: Some(listen),
             threads: Some(threads),
             max_concurrent: Some(max_concurrent),
             max_queued: Some(max_queued),
+            max_upload_bytes: Some(Bytes(max_upload_bytes as u64)),
             max_connections: Some(protection.max_connections),
             header_timeout: Some(Span(protection.header_timeout)),
             body_timeout: Some(Span(body_timeout)),
@@ -359,6 +366,9 @@ impl Settings {
             threads: self.threads.unwrap_or(default.threads),
             max_concurrent: self.max_concurrent.unwrap_or(default.max_concurrent),
             max_queued: self.max_queued.unwrap_or(default.max_queued),
+            max_upload_bytes: self
+                .max_upload_bytes
+                .map_or(default.max_upload_bytes, |bytes| bytes.0 as usize),
             allow_not_private: self.allow_not_private.unwrap_or_default(),
             body_timeout: self.body_timeout.map_or(default.body_timeout, |span| span.0),
             keep_old: self.keep_old.map_or(default.keep_old, |span| span.0),

@@ -46,6 +46,11 @@ pub const NO_CLIENT: &str = "no_client";
 pub const CLIENT_GONE: &str = "client_gone";
 /// 413: the keys alone exceed the database's quota.
 pub const OVER_QUOTA: &str = "over_quota";
+/// 429: the clients of the database, or of the token or network, are at their limit.
+pub const REGISTRY_FULL: &str = "registry_full";
+/// 503: the client registry cannot be read or changed. Whether a change was made is unknown: only the
+/// same bytes may be sent again.
+pub const REGISTRY_FAILED: &str = "registry_failed";
 /// 409: the upload of the keys is not complete.
 pub const UPLOAD_INCOMPLETE: &str = "upload_incomplete";
 /// 409: the upload of the keys is already complete.

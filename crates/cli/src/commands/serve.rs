@@ -11,6 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Failure, Outcome};
 use crate::observed_query;
+use crate::open_files;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
 
 /// Serve prepared databases over HTTP.
@@ -85,9 +86,11 @@ fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: 
                 () = stdin_ends(), if until_stdin_ends => {}
             }
         };
+        let few_files = open_files::raise_limit(config.protection.max_connections);
         let server = Server::bind(config).await?;
         // Logging starts only now: an error at startup is reported once, as the command's failure.
         start_log(log_format);
+        few_files.iter().for_each(|reason| tracing::warn!("{reason}"));
         announce(&server)?;
         server.serve(stop).await?;
         Ok(ExitCode::SUCCESS)

@@ -18,6 +18,8 @@ struct Known {
     client: String,
     /// Numbers of tickets that are ready and not yet used.
     numbers: Range<u64>,
+    /// Number of tickets that the service prepares ahead.
+    ahead: u64,
 }
 
 /// The next step for queries that need tickets.
@@ -35,7 +37,18 @@ impl ReadyTickets {
     /// Remembers a status.
     pub(crate) fn note(&self, status: &ClientStatus) {
         let numbers = status.next_ticket..ready_end(status);
-        *self.known() = Known { client: status.id.clone(), numbers };
+        *self.known() = Known { client: status.id.clone(), numbers, ahead: status.tickets_ahead };
+    }
+
+    /// The number of tickets that the service prepares ahead, as last known.
+    pub(crate) fn ahead(&self) -> u64 {
+        self.known().ahead
+    }
+
+    /// The client, if all its known tickets are used.
+    pub(crate) fn used_up_client(&self) -> Option<String> {
+        let known = self.known();
+        (known.numbers.is_empty() && !known.client.is_empty()).then(|| known.client.clone())
     }
 
     /// Remembers that a client's tickets are ready up to `end`, exclusive.

@@ -38,8 +38,6 @@ pub(crate) struct Registration {
     slot: String,
     /// The path of the database's registered clients.
     clients: String,
-    /// Number of tickets that the server prepares ahead.
-    tickets_ahead: u64,
     ready: ReadyTickets,
     rotation: Rotation,
     cache: StateCache,
@@ -71,16 +69,15 @@ impl Registration {
         if !context.lookup.describe().limits.client_keys {
             return Ok(None);
         }
-        let mut registration = Self {
+        let registration = Self {
             slot: context.service.address.identity(name),
             clients: path::clients(name),
-            tickets_ahead: 1,
             ready: ReadyTickets::default(),
             rotation: settings.rotation,
             cache: StateCache::default(),
             watcher: settings.watcher.clone(),
         };
-        registration.tickets_ahead = registration.resume_or_register(context).await?.tickets_ahead;
+        registration.resume_or_register(context).await?;
         Ok(Some(registration))
     }
 
@@ -103,9 +100,23 @@ impl Registration {
         Ok(status)
     }
 
+    /// Asks the service how many tickets it prepares ahead, if the known tickets are used up: after a
+    /// client's first query it prepares more.
+    pub(crate) async fn learn_tickets_ahead(&self, context: Context<'_>) -> Result<()> {
+        let Some(client) = self.ready.used_up_client() else {
+            return Ok(());
+        };
+        let path = self.path(&client);
+        // A client that is gone is registered again at the next query.
+        if let Some(status) = context.service.client_status(context.io, &path, None).await? {
+            self.ready.note(&status);
+        }
+        Ok(())
+    }
+
     /// The number of queries that fit in one request.
     pub(crate) fn queries_per_request(&self, lookup: &Lookup) -> usize {
-        let limit = if lookup.describe().limits.tickets { self.tickets_ahead } else { u64::MAX };
+        let limit = if lookup.describe().limits.tickets { self.ready.ahead() } else { u64::MAX };
         usize::try_from(limit).unwrap_or(usize::MAX)
     }
 

@@ -233,6 +233,11 @@ impl Session {
     }
 
     async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
+        if let Some(registration) = &self.registration
+            && wanted.len() > self.lookups_per_request()
+        {
+            registration.learn_tickets_ahead(self.context(io)).await?;
+        }
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
         let Prepared { client, lookups, .. } = match self.prepare(io, now).await {
             // Another process has stored state for a newer version, or has removed the state, and

@@ -1,4 +1,4 @@
-//! Executor: bounds running and queued requests and answers them in batches.
+//! Executor: bounds waiting and running requests and answers them in batches.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,14 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::limiter::ClientSlot;
+use super::limits::ClientKey;
+use super::places::{Place, Places};
 use super::queue::{Batchable, Queue};
+use super::uploads::UploadBytes;
 use crate::error::Error;
 
 /// Upper bound on the advised retry delay, in seconds.
 const MAX_ADVICE: u64 = 60;
+/// Largest number of batches that run at the same time, and of requests that wait.
+const MAX_REQUESTS: usize = 1 << 20;
 
 /// A request that is answered on the executor's threads, in a batch of equal batch keys.
 pub(crate) trait Work: Batchable + Send + 'static {
@@ -33,18 +38,20 @@ pub(crate) struct Capacity {
     pub(crate) concurrent: usize,
     /// Number of distinct batch keys. No more batches than this can run at the same time.
     pub(crate) batch_keys: usize,
-    /// Requests that may upload or wait in addition to `concurrent`.
+    /// Requests that may wait in addition to `concurrent`.
     pub(crate) queued: usize,
 }
 
-/// Limits running and queued requests, and owns the threads that answer them.
+/// Limits waiting and running requests, and owns the threads that answer them.
+///
+/// A request takes its place when its body is whole. If all places are taken, the client with the
+/// most places gives one up to a client with fewer.
 ///
 /// A request starts at once if a thread pool is free and no batch with its key is running.
 /// Otherwise it waits, and is answered in a batch when a pool becomes free.
 pub(crate) struct Executor<W: Work> {
     shared: Arc<Shared<W>>,
-    permits: Arc<Semaphore>,
-    capacity: usize,
+    places: Arc<Places>,
     /// Cloned into the permit of every request that waits for an answer.
     pending: Arc<()>,
 }
@@ -70,7 +77,7 @@ struct Schedule<W: Work> {
     running: usize,
 }
 
-/// A queued request, its permit and the channel for its answer.
+/// A waiting request, its permit and the channel for its answer.
 struct Waiting<W: Work> {
     work: W,
     caller: Caller<W::Answer>,
@@ -82,24 +89,24 @@ struct Caller<T> {
     send: oneshot::Sender<Result<T, JobError>>,
 }
 
-/// Permission for a request to upload its body, wait and be answered. Released when dropped.
+/// Permission for a request to wait and be answered. Released when dropped.
 pub(crate) struct Permit {
-    _permit: OwnedSemaphorePermit,
-    _client: Option<ClientSlot>,
+    _place: Place,
+    _held: Option<(ClientSlot, UploadBytes)>,
     _pending: Option<Arc<()>>,
 }
 
 impl Permit {
-    /// Holds the client's slot as long as the permit. A client that disconnects therefore cannot
-    /// exceed its limit of concurrent requests.
-    pub(crate) fn with_client(self, client: ClientSlot) -> Self {
-        Self { _client: Some(client), ..self }
+    /// Holds the client's slot and the memory of the body as long as the permit. A client that
+    /// disconnects therefore cannot exceed its limits.
+    pub(crate) fn holding(self, client: ClientSlot, body: UploadBytes) -> Self {
+        Self { _held: Some((client, body)), ..self }
     }
 }
 
 /// Number of requests that hold a permit, by state.
 pub(crate) struct Load {
-    /// Uploading or waiting.
+    /// Waiting, or about to.
     pub(crate) queued: usize,
     /// Waiting in the queue; part of `queued`.
     pub(crate) waiting: usize,
@@ -116,6 +123,9 @@ pub(crate) enum JobError {
     /// The threads are gone.
     #[error("stopped")]
     Stopped,
+    /// The request gave up its place to a client with fewer.
+    #[error("displaced")]
+    Displaced,
 }
 
 /// Reports whether any query is waiting or running, without keeping the executor alive.
@@ -123,6 +133,11 @@ pub(crate) enum JobError {
 pub(crate) struct QueryActivity(Weak<()>);
 
 impl QueryActivity {
+    /// The activity of the requests that hold a clone of `pending`.
+    pub(crate) fn of(pending: &Arc<()>) -> Self {
+        Self(Arc::downgrade(pending))
+    }
+
     /// Returns whether any query is waiting or running.
     pub(crate) fn is_active(&self) -> bool {
         // The executor itself holds one reference.
@@ -141,8 +156,8 @@ impl<W: Work> Executor<W> {
     /// # Errors
     /// [`Error::Threads`].
     pub(crate) fn new(size: Capacity) -> Result<Self, Error> {
-        let concurrent = size.concurrent.clamp(1, Semaphore::MAX_PERMITS / 2);
-        let capacity = concurrent + size.queued.min(Semaphore::MAX_PERMITS / 2);
+        let concurrent = size.concurrent.clamp(1, MAX_REQUESTS);
+        let capacity = concurrent + size.queued.min(MAX_REQUESTS);
         let batches = concurrent.min(size.batch_keys.max(1));
         let schedule = Schedule {
             queue: Queue::default(),
@@ -155,30 +170,50 @@ impl<W: Work> Executor<W> {
             schedule: Mutex::new(schedule),
             last_request_ms: AtomicU64::new(0),
         };
-        let permits = Arc::new(Semaphore::new(capacity));
-        Ok(Self { shared: Arc::new(shared), permits, capacity, pending: Arc::default() })
+        Ok(Self { shared: Arc::new(shared), places: Places::new(capacity), pending: Arc::default() })
     }
 
-    /// Returns a permit or, when none is left, the advised retry delay.
-    pub(crate) fn admit(&self) -> Result<Permit, Duration> {
-        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| self.retry_after())?;
-        Ok(Permit { _permit: permit, _client: None, _pending: None })
+    /// Returns a permit or, if this client must wait for others, the advised retry delay.
+    pub(crate) fn admit(&self, client: &ClientKey) -> Result<Permit, Duration> {
+        let place = self.places.take(client).or_else(|| {
+            self.displace(client);
+            self.places.take(client)
+        });
+        let place = place.ok_or_else(|| self.retry_after())?;
+        Ok(Permit { _place: place, _held: None, _pending: None })
+    }
+
+    /// Returns the advised retry delay if a request of this client would be refused now, so that it
+    /// need not upload its body.
+    pub(crate) fn expect_room(&self, client: &ClientKey) -> Result<(), Duration> {
+        let full = self.places.taken() >= self.places.capacity();
+        if full && self.places.heavier_than(client).is_none() { Err(self.retry_after()) } else { Ok(()) }
+    }
+
+    /// Refuses the newest waiting request of the client with the most places, if it has more than
+    /// this one.
+    fn displace(&self, client: &ClientKey) {
+        let Some(heavier) = self.places.heavier_than(client) else { return };
+        let displaced = self.shared.schedule().queue.remove_newest(&heavier);
+        if let Some(Waiting { caller: Caller { permit, send }, .. }) = displaced {
+            drop(permit);
+            let _ = send.send(Err(JobError::Displaced));
+        }
     }
 
     /// Current load.
     pub(crate) fn load(&self) -> Load {
-        // Read the schedule first: a request that ends in between frees both its place in the
-        // schedule and its permit, which must not make `queued` too large.
+        // Read the schedule first: a request that ends in between frees its place too, which must
+        // not make `queued` too large.
         let schedule = self.shared.schedule();
         let (running, waiting) = (schedule.running, schedule.queue.len());
         drop(schedule);
-        let admitted = self.capacity - self.permits.available_permits();
-        Load { queued: admitted.saturating_sub(running), waiting, running }
+        Load { queued: self.places.taken().saturating_sub(running), waiting, running }
     }
 
     /// Returns whether no permit is held.
     pub(crate) fn is_idle(&self) -> bool {
-        self.permits.available_permits() == self.capacity
+        self.places.taken() == 0
     }
 
     /// Marks the permit's request as pending: background work yields until the request is answered.
@@ -188,7 +223,7 @@ impl<W: Work> Executor<W> {
 
     /// A handle that reports whether queries are waiting or running.
     pub(crate) fn activity(&self) -> QueryActivity {
-        QueryActivity(Arc::downgrade(&self.pending))
+        QueryActivity::of(&self.pending)
     }
 
     /// Queues `work` and waits for its answer.
@@ -203,9 +238,9 @@ impl<W: Work> Executor<W> {
         receive.await.unwrap_or(Err(JobError::Stopped))
     }
 
-    /// Time to work off a full queue, estimated from the last batch.
+    /// Time to answer all waiting requests, estimated from the last batch.
     pub(crate) fn retry_after(&self) -> Duration {
-        let rounds = self.capacity.div_ceil(self.shared.pools.len()) as u64;
+        let rounds = self.places.taken().div_ceil(self.shared.pools.len()) as u64;
         let wait_ms = self.shared.last_request_ms.load(Ordering::Relaxed).saturating_mul(rounds);
         Duration::from_secs(wait_ms.div_ceil(1000).clamp(1, MAX_ADVICE))
     }
@@ -291,6 +326,10 @@ impl<W: Work> Batchable for Waiting<W> {
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
         self.work.fits(batch.map(|waiting| &waiting.work))
     }
+
+    fn client(&self) -> &ClientKey {
+        self.work.client()
+    }
 }
 
 /// Removes a cancelled caller's request from the queue.
@@ -322,6 +361,8 @@ mod tests {
     /// Work with one batch key that returns the size of its batch once it is released.
     struct Task(Option<mpsc::Receiver<()>>);
 
+    const CLIENT: ClientKey = ClientKey::Local;
+
     impl Batchable for Task {
         fn batch_key(&self) -> usize {
             7
@@ -329,6 +370,10 @@ mod tests {
 
         fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
             batch.count() < 3
+        }
+
+        fn client(&self) -> &ClientKey {
+            &CLIENT
         }
     }
 
@@ -357,7 +402,7 @@ mod tests {
     }
 
     fn spawn(executor: &Arc<Executor<Task>>, task: Task) -> tokio::task::JoinHandle<Result<usize, JobError>> {
-        let (executor, permit) = (Arc::clone(executor), executor.admit().unwrap());
+        let (executor, permit) = (Arc::clone(executor), executor.admit(&CLIENT).unwrap());
         tokio::spawn(async move { executor.run(permit, task).await })
     }
 
@@ -374,22 +419,23 @@ mod tests {
         let executor = Executor::new(size(0)).unwrap();
         let (release, task) = held();
         drop(release);
-        let result = executor.run(executor.admit().unwrap(), task).await;
+        let result = executor.run(executor.admit(&CLIENT).unwrap(), task).await;
         assert!(matches!(result, Err(JobError::Panicked(text)) if text.contains("on purpose")));
         assert!(executor.is_idle());
-        assert_eq!(executor.run(executor.admit().unwrap(), FREE).await, Ok(1));
+        assert_eq!(executor.run(executor.admit(&CLIENT).unwrap(), FREE).await, Ok(1));
     }
 
     #[tokio::test]
     async fn a_request_beyond_capacity_is_refused_with_a_retry_delay() {
         let executor = Executor::<Task>::new(size(1)).unwrap();
-        let (first, second) = (executor.admit().unwrap(), executor.admit().unwrap());
-        assert_eq!(executor.admit().map(drop), Err(Duration::from_secs(1)));
-        drop(first);
-        assert!(executor.admit().is_ok());
-        drop(second);
+        let (first, second) = (executor.admit(&CLIENT).unwrap(), executor.admit(&CLIENT).unwrap());
+        assert_eq!(executor.admit(&CLIENT).map(drop), Err(Duration::from_secs(1)));
+        assert_eq!(executor.expect_room(&CLIENT), Err(Duration::from_secs(1)));
         executor.shared.last_request_ms.store(2500, Ordering::Relaxed);
         assert_eq!(executor.retry_after(), Duration::from_secs(5));
+        drop(first);
+        assert!(executor.admit(&CLIENT).is_ok());
+        drop(second);
     }
 
     #[tokio::test]
@@ -412,6 +458,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_client_with_many_waiting_requests_makes_room_for_others() {
+        let executor = Arc::new(Executor::new(size(2)).unwrap());
+        let (release, task) = held();
+        let running = spawn(&executor, task);
+        until(&executor, 0, 1).await;
+        let waiting: Vec<_> = (0..2).map(|_| spawn(&executor, FREE)).collect();
+        until(&executor, 2, 1).await;
+        assert!(executor.admit(&CLIENT).is_err());
+        let other = ClientKey::Others;
+        assert_eq!(executor.expect_room(&other), Ok(()));
+        let _permit = executor.admit(&other).unwrap();
+        until(&executor, 1, 1).await;
+        assert!(executor.admit(&other).is_err(), "both clients hold as many now");
+        release.send(()).unwrap();
+        assert_eq!(running.await.unwrap(), Ok(1));
+        let mut outcomes = Vec::new();
+        for one in waiting {
+            outcomes.push(one.await.unwrap());
+        }
+        assert_eq!(outcomes, [Ok(1), Err(JobError::Displaced)]);
+    }
+
+    #[tokio::test]
     async fn a_started_job_of_a_cancelled_caller_runs_to_its_end_and_frees_its_permit() {
         let executor = Arc::new(Executor::new(size(1)).unwrap());
         let (release, task) = held();
@@ -421,7 +490,7 @@ mod tests {
         let _ = running.await;
         assert!(!executor.is_idle());
         release.send(()).unwrap();
-        assert_eq!(executor.run(executor.admit().unwrap(), FREE).await, Ok(1));
+        assert_eq!(executor.run(executor.admit(&CLIENT).unwrap(), FREE).await, Ok(1));
         assert!(executor.is_idle());
     }
 
@@ -433,10 +502,10 @@ mod tests {
         until(&executor, 0, 1).await;
         let waiting = spawn(&executor, FREE);
         until(&executor, 1, 1).await;
-        assert!(executor.admit().is_err());
+        assert!(executor.admit(&CLIENT).is_err());
         waiting.abort();
         let _ = waiting.await;
-        assert!(executor.admit().is_ok());
+        assert!(executor.admit(&CLIENT).is_ok());
         release.send(()).unwrap();
         assert_eq!(running.await.unwrap(), Ok(1));
     }

@@ -50,12 +50,8 @@ pub(crate) enum ClientKey {
 impl ClientKey {
     /// The token's name or, without one, the peer's network.
     pub(crate) fn of(grant: &Grant, peer: Peer) -> Self {
-        match (&grant.name, peer) {
+        match (&grant.name, peer.network()) {
             (Some(name), _) => Self::Token(Arc::clone(name)),
-            (None, Peer::Address(IpAddr::V6(address))) => match address.to_ipv4_mapped() {
-                Some(address) => Self::Address(address.into()),
-                None => Self::Address(IpAddr::V6((address.to_bits() >> 64 << 64).into())),
-            },
             (None, Peer::Address(address)) => Self::Address(address),
             (None, Peer::Local) => Self::Local,
         }

@@ -2,15 +2,19 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `executor` | bounds running and queued requests; owns the answering threads |
-//! | `queue` | the request queue, and which requests form a batch |
+//! | `executor` | bounds waiting and running requests; owns the answering threads |
+//! | `queue` | the request queue: whose turn it is, and which requests form a batch |
+//! | `places` | places for requests, and who gives one up |
+//! | `uploads` | memory for request bodies |
 //! | `limits` | per-client limits as configured, and the key that identifies a client |
 //! | `limiter` | per-client rate and concurrency accounting |
 
 mod executor;
 mod limiter;
 mod limits;
+mod places;
 mod queue;
+mod uploads;
 
 pub(crate) use executor::{
     Capacity, Executor, JobError, Permit, QueryActivity, Work, answer_pool, catch_panic,
@@ -19,3 +23,4 @@ pub(crate) use limiter::{ClientLimiter, ClientSlot};
 pub(crate) use limits::ClientKey;
 pub use limits::{ClientLimits, Rate};
 pub(crate) use queue::Batchable;
+pub(crate) use uploads::{UploadBytes, Uploads};

@@ -1,6 +1,8 @@
 //! Request queue and batch selection.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+
+use super::limits::ClientKey;
 
 /// Smallest limit on the requests of a batch. A batch of a few requests already gains most of what
 /// batching saves.
@@ -13,13 +15,17 @@ pub(crate) trait Batchable: Sized {
 
     /// Returns whether this request fits into a nonempty batch of its key.
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool;
+
+    /// The client that the request is charged to.
+    fn client(&self) -> &ClientKey;
 }
 
-/// Waiting requests in order of arrival.
+/// Waiting requests.
 ///
-/// A batch consists of the oldest request that can start and later requests with its key. These may
-/// overtake requests with other keys, but only by one batch at a time: [`Batchable::fits`] bounds a
-/// batch, and the next batch starts with the oldest request that was overtaken.
+/// Clients take turns: the first waiting request of every client comes before the second of any.
+/// Within a turn, the order is that of arrival. A batch consists of the next request that can start
+/// and following ones with its key. These may overtake requests with other keys, but only by one
+/// batch at a time: [`Batchable::fits`] bounds a batch.
 pub(super) struct Queue<W> {
     waiting: VecDeque<(u64, W)>,
     next: u64,
@@ -51,6 +57,12 @@ impl<W: Batchable> Queue<W> {
         self.waiting.remove(index).map(|(_, work)| work)
     }
 
+    /// Removes the newest request of a client; `None` if it has none.
+    pub(super) fn remove_newest(&mut self, client: &ClientKey) -> Option<W> {
+        let index = self.waiting.iter().rposition(|(_, work)| work.client() == client)?;
+        self.waiting.remove(index).map(|(_, work)| work)
+    }
+
     /// Takes the next batch, with its key, among the keys not in `running`. `None` if no such
     /// request waits.
     ///
@@ -59,21 +71,41 @@ impl<W: Batchable> Queue<W> {
     /// query in a loop and each batch took all of them, some clients would always share a large
     /// batch and others a small one.
     pub(super) fn take_batch(&mut self, running: &[usize]) -> Option<(usize, Vec<W>)> {
-        let mut index = self.waiting.iter().position(|(_, work)| !running.contains(&work.batch_key()))?;
-        let (_, first) = self.waiting.remove(index)?;
-        let (key, mut batch) = (first.batch_key(), vec![first]);
-        let others = self.waiting.range(index..).filter(|(_, work)| work.batch_key() == key).count();
-        let most = (others + 1).div_ceil(2).max(MIN_LIMIT);
-        while let Some((_, work)) = self.waiting.get(index).filter(|_| batch.len() < most) {
-            if work.batch_key() != key {
-                index += 1;
-            } else if work.fits(batch.iter()) {
-                batch.extend(self.waiting.remove(index).map(|(_, work)| work));
-            } else {
+        let order = self.turns(running);
+        let key = self.waiting[*order.first()?].1.batch_key();
+        let candidates: Vec<usize> =
+            order.into_iter().filter(|&index| self.waiting[index].1.batch_key() == key).collect();
+        let most = candidates.len().div_ceil(2).max(MIN_LIMIT);
+        let mut chosen: Vec<usize> = Vec::new();
+        for index in candidates.into_iter().take(most) {
+            let batch = chosen.iter().map(|&index| &self.waiting[index].1);
+            if !chosen.is_empty() && !self.waiting[index].1.fits(batch) {
                 break;
             }
+            chosen.push(index);
         }
-        Some((key, batch))
+        Some((key, self.extract(&chosen)))
+    }
+
+    /// Positions of the requests whose key is not running, in the order of their turns.
+    fn turns(&self, running: &[usize]) -> Vec<usize> {
+        let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
+        let mut order: Vec<(usize, usize)> = Vec::with_capacity(self.waiting.len());
+        for (index, (_, work)) in self.waiting.iter().enumerate() {
+            if !running.contains(&work.batch_key()) {
+                let turn = turns.entry(work.client()).or_default();
+                order.push((*turn, index));
+                *turn += 1;
+            }
+        }
+        order.sort_unstable();
+        order.into_iter().map(|(_, index)| index).collect()
+    }
+
+    /// Removes the requests at these positions, in this order.
+    fn extract(&mut self, positions: &[usize]) -> Vec<W> {
+        let numbers: Vec<u64> = positions.iter().map(|&index| self.waiting[index].0).collect();
+        numbers.into_iter().filter_map(|number| self.remove(number)).collect()
     }
 }
 
@@ -85,7 +117,29 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Item(char, usize);
 
+    /// A client, and the number of its request.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Turn(ClientKey, usize);
+
+    impl Batchable for Turn {
+        fn batch_key(&self) -> usize {
+            0
+        }
+
+        fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
+            batch.count() < 4
+        }
+
+        fn client(&self) -> &ClientKey {
+            &self.0
+        }
+    }
+
     impl Batchable for Item {
+        fn client(&self) -> &ClientKey {
+            &ClientKey::Local
+        }
+
         fn batch_key(&self) -> usize {
             self.0 as usize
         }
@@ -155,5 +209,25 @@ mod tests {
         assert_eq!(queue.remove(1), None);
         assert_eq!(take(&mut queue, &[]), [Item('a', 1), Item('a', 3)]);
         assert_eq!(queue.remove(2), None, "already taken");
+    }
+
+    #[test]
+    fn clients_take_turns() {
+        let client = |number: u32| ClientKey::Address(std::net::Ipv4Addr::from(number).into());
+        let mut queue = Queue::default();
+        for number in 0..9 {
+            queue.push(Turn(client(1), number));
+        }
+        queue.push(Turn(client(2), 0));
+        queue.push(Turn(client(3), 0));
+        let batch = |queue: &mut Queue<Turn>| {
+            let (_, batch) = queue.take_batch(&[]).unwrap_or_default();
+            batch.into_iter().map(|Turn(client, number)| (client, number)).collect::<Vec<_>>()
+        };
+        assert_eq!(batch(&mut queue), [(client(1), 0), (client(2), 0), (client(3), 0), (client(1), 1)]);
+        assert_eq!(queue.remove_newest(&client(1)), Some(Turn(client(1), 8)));
+        assert_eq!(queue.remove_newest(&client(2)), None);
+        let numbers: Vec<usize> = batch(&mut queue).into_iter().map(|(_, number)| number).collect();
+        assert_eq!(numbers, [2, 3, 4, 5]);
     }
 }

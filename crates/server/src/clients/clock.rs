@@ -1,18 +1,73 @@
 //! Timestamps of the registry.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Microseconds since 1970, strictly increasing within the process.
+/// A clock that goes wrong by more than this has been set.
+const JUMP: Duration = Duration::from_secs(60);
+/// Longest time for which nothing expires after a start or a jump.
+const MAX_DOUBT: Duration = Duration::from_secs(600);
+
+/// The wall clock, with doubts.
 ///
-/// Clients are evicted in order of last use, so the order must hold even if the clock stands still
-/// or is set back.
-pub(super) fn now() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, microseconds);
-    let next = |last: u64| clock.max(last + 1);
-    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
-    last.map_or(clock, next)
+/// A machine may start with a wrong clock, which is set soon after. If clients expired by a wrong
+/// clock, they would be removed for good. So for a while after a start, and after each jump, nothing
+/// expires.
+pub(super) struct Clock {
+    doubt: Duration,
+    last: Mutex<Option<Reading>>,
+}
+
+#[derive(Clone, Copy)]
+struct Reading {
+    /// In microseconds since 1970.
+    time: u64,
+    at: Instant,
+    trusted_from: Instant,
+}
+
+impl Clock {
+    /// A clock that is in doubt for at most `shortest_ttl`: no client that registered since then can
+    /// have expired.
+    pub(super) fn new(shortest_ttl: Duration) -> Self {
+        let clock = Self { doubt: shortest_ttl.min(MAX_DOUBT), last: Mutex::new(None) };
+        clock.now();
+        clock
+    }
+
+    /// Microseconds since 1970. Strictly increasing unless the clock is set back: clients make room
+    /// in the order of their last use.
+    pub(super) fn now(&self) -> u64 {
+        self.read(wall(), Instant::now()).time
+    }
+
+    /// The time by which clients expire, in microseconds since 1970; 0 while the clock is in doubt.
+    pub(super) fn expiry(&self) -> u64 {
+        let reading = self.read(wall(), Instant::now());
+        if reading.at >= reading.trusted_from { reading.time } else { 0 }
+    }
+
+    fn read(&self, wall: u64, at: Instant) -> Reading {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = match *last {
+            None => Reading { time: wall, at, trusted_from: at + self.doubt },
+            Some(last) => {
+                let expected = last.time.saturating_add(microseconds(at.duration_since(last.at)));
+                if wall.abs_diff(expected) > microseconds(JUMP) {
+                    tracing::warn!("the clock was set: for a while, no registered client expires");
+                    Reading { time: wall, at, trusted_from: at + self.doubt }
+                } else {
+                    Reading { time: wall.max(last.time + 1), at, ..last }
+                }
+            }
+        };
+        *last = Some(reading);
+        reading
+    }
+}
+
+fn wall() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, microseconds)
 }
 
 /// A duration in microseconds, saturating.
@@ -22,11 +77,35 @@ pub(super) fn microseconds(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::now;
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
 
     #[test]
     fn timestamps_strictly_increase() {
-        let times: Vec<u64> = (0..1000).map(|_| now()).collect();
+        let clock = Clock::new(Duration::ZERO);
+        let times: Vec<u64> = (0..1000).map(|_| clock.now()).collect();
         assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(clock.expiry() > times[999]);
+    }
+
+    #[test]
+    fn nothing_expires_for_a_while_after_a_start_and_after_a_jump() {
+        let (clock, start) = (Clock { doubt: MAX_DOUBT, last: Mutex::new(None) }, Instant::now());
+        let trusted = |wall: u64, seconds: u64| {
+            let at = start + Duration::from_secs(seconds);
+            let reading = clock.read(wall * SECOND, at);
+            assert_eq!(reading.time / SECOND, wall);
+            at >= reading.trusted_from
+        };
+        let (base, year) = (1_800_000_000, 31_536_000);
+        assert!(!trusted(base, 0));
+        assert!(!trusted(base + 599, 599));
+        assert!(trusted(base + 600, 600));
+        assert!(trusted(base + 659, 630), "a small correction");
+        assert!(!trusted(base + year, 631), "ahead");
+        assert!(!trusted(base + 700, 700), "and back");
+        assert!(!trusted(base + 1299, 1299));
+        assert!(trusted(base + 1300, 1300));
     }
 }

@@ -12,11 +12,16 @@ pub struct RegistryConfig {
     pub ttl: Duration,
     /// Lifetime of an upload after its last part.
     pub upload_ttl: Duration,
-    /// Maximum number of clients. Beyond this the least recently used client is evicted.
+    /// Maximum number of clients. Beyond this a new client replaces one that has not queried for 10
+    /// minutes after registering, or else one that was not used for a day; if there is none, it is
+    /// refused. One token or network may have a tenth of the clients, and a hundredth of them before
+    /// they query, but at least four.
     pub max_clients: u64,
-    /// Maximum bytes of keys and tickets. Beyond this the least recently used client is evicted.
+    /// Maximum bytes of keys and tickets, with the same rules. One token or network may have a quarter
+    /// with several clients.
     pub max_bytes: u64,
-    /// Tickets prepared ahead for each client, at least as many as one key lookup needs.
+    /// Tickets prepared ahead for each client that has queried, at least as many as one key lookup
+    /// needs. Before its first query, a client has tickets for one lookup.
     pub tickets_ahead: u64,
     /// Limit on the parsed keys in memory, over all databases. Counts the bytes of keys as sent.
     pub cached_bytes: u64,

@@ -1,6 +1,7 @@
 //! Errors of the client registry.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::catalog::QueryError;
 
@@ -31,6 +32,9 @@ pub(crate) enum ClientError {
     /// The keys alone exceed the quota.
     #[error("client keys of {keys} bytes exceed the database's quota of {quota} bytes")]
     OverQuota { keys: u64, quota: u64 },
+    /// The clients of the database, or of the token or network, are at their limit.
+    #[error("too many registered clients: retry in {} s", retry_after.as_secs())]
+    Full { retry_after: Duration },
     /// The keys have not been uploaded completely.
     #[error("the client's keys are incomplete: {offset} of {length} bytes have arrived")]
     Incomplete { offset: u64, length: u64 },
@@ -72,32 +76,49 @@ pub(crate) enum ClientError {
 
 /// Failure of the tables or key files.
 #[derive(Debug)]
-pub(crate) struct StoreError(String);
+pub(crate) struct StoreError {
+    reason: String,
+    /// Whether the file of the tables must be opened again.
+    of_file: bool,
+}
+
+impl StoreError {
+    /// The file of the tables is closed after a failure.
+    pub(super) fn closed() -> Self {
+        Self { reason: "the registry's file is closed after a failure".into(), of_file: false }
+    }
+
+    /// Whether the file of the tables must be opened again.
+    pub(super) fn is_of_file(&self) -> bool {
+        self.of_file
+    }
+}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.reason)
     }
 }
 
 impl std::error::Error for StoreError {}
 
-/// Converts errors of the given types with their text.
+/// Converts errors of the given types with their text; the first ones are failures of the file of
+/// the tables.
 macro_rules! store_error_from {
-    ($($error:ty),*) => {
-        $(impl From<$error> for StoreError {
+    ($($file:ty),*; $($other:ty),*) => {
+        $(store_error_from!(@ $file, true);)*
+        $(store_error_from!(@ $other, false);)*
+    };
+    (@ $error:ty, $of_file:literal) => {
+        impl From<$error> for StoreError {
             fn from(error: $error) -> Self {
-                Self(error.to_string())
+                Self { reason: error.to_string(), of_file: $of_file }
             }
-        })*
+        }
     };
 }
 store_error_from!(
-    redb::StorageError,
-    redb::TableError,
-    redb::TransactionError,
-    redb::CommitError,
-    redb::DatabaseError,
-    papir_core::Error,
-    std::io::Error
+    redb::StorageError, redb::TableError, redb::TransactionError, redb::CommitError,
+    redb::DatabaseError, redb::SetDurabilityError;
+    papir_core::Error, std::io::Error
 );

@@ -3,13 +3,15 @@
 //! | file | contents |
 //! |---|---|
 //! | `config`, `status`, `error` | quotas, status reports, errors |
-//! | `id`, `row`, `store`, `tickets` | the tables, durable in one file |
+//! | `id`, `row`, `store`, `tickets` | the tables |
+//! | `table_file` | their file: group commit, opening again after a failure |
+//! | `quota` | who may register, and who makes room |
 //! | `key_files`, `key_cache` | keys on disk and, parsed, in memory |
-//! | `clock`, `notify` | timestamps; notifications of the worker |
+//! | `clock`, `notify` | timestamps that survive jumps; notifications of the worker |
 //! | `registry` | the registry: lookup, status and removal of clients |
 //! | `uploads` | registration, in one request or in parts |
 //! | `session` | keys and tickets of a query |
-//! | `worker` | prepares tickets when no query is running, and removes expired clients |
+//! | `worker`, `turns` | prepares tickets beside queries, and removes expired clients |
 //! | `directory` | offline access to a registry, for the operator |
 //!
 //! A client is a table row and a key file. The file is durable before the row refers to it, and is
@@ -23,12 +25,15 @@ mod id;
 mod key_cache;
 mod key_files;
 mod notify;
+mod quota;
 mod registry;
 mod row;
 mod session;
 mod status;
 mod store;
+mod table_file;
 mod tickets;
+mod turns;
 mod uploads;
 mod worker;
 
@@ -36,6 +41,7 @@ pub use config::RegistryConfig;
 pub use directory::RegistryDirectory;
 pub(crate) use error::ClientError;
 pub(crate) use id::ClientId;
+pub(crate) use quota::owner;
 pub(crate) use registry::Registry;
 pub(crate) use session::{Credentials, keys, tickets};
 pub(crate) use worker::Worker;

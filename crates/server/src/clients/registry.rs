@@ -5,32 +5,39 @@ use std::fs::DirBuilder;
 use std::sync::{Mutex, PoisonError};
 
 use papir_protocol::{ClientStatus, RegistryCounts};
+use tokio::sync::Semaphore;
 
-use super::clock::{microseconds, now};
+use super::clock::{Clock, microseconds};
 use super::config::RegistryConfig;
 use super::error::{ClientError, StoreError};
 use super::id::ClientId;
 use super::key_cache::KeyCache;
 use super::key_files::{KeyFiles, private};
 use super::notify::WorkerNotify;
+use super::quota::Quota;
 use super::row::{Row, Stage};
 use super::status;
-use super::store::{Quota, Store};
+use super::store::Store;
 use super::tickets::TicketCounts;
 use crate::catalog::Database;
 use crate::error::Error;
 
 /// File of the tables in the registry's directory.
 pub(super) const TABLES: &str = "registry.redb";
+/// Threads that register clients at the same time.
+const REGISTERING: usize = 4;
 
 /// All registered clients of a service.
 pub(crate) struct Registry {
     pub(super) config: RegistryConfig,
+    pub(super) clock: Clock,
     pub(super) store: Store,
     pub(super) files: KeyFiles,
     pub(super) cache: KeyCache,
     /// Uploads that a request is writing to.
     pub(super) writing: Mutex<BTreeSet<ClientId>>,
+    /// Bounds the threads that register clients.
+    pub(super) registering: Semaphore,
     /// Held while a scheme checks uploaded keys. Large keys need much memory, so that only one
     /// upload is checked at a time.
     pub(super) accepting: tokio::sync::Mutex<()>,
@@ -60,15 +67,29 @@ impl Registry {
         files.sweep(&store.all_ids()?)?;
         Ok(Self {
             config: config.clone(),
+            clock: Clock::new(config.ttl.min(config.upload_ttl)),
             store,
             files,
             cache: KeyCache::new(config.cached_bytes),
             writing: Mutex::default(),
+            registering: Semaphore::new(REGISTERING),
             accepting: tokio::sync::Mutex::new(()),
             parsing: Mutex::default(),
             demanded: Mutex::default(),
             notify: WorkerNotify::default(),
         })
+    }
+
+    /// Returns true from a failure of the tables on until they can be changed again.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.store.file.is_failing()
+    }
+
+    /// Notices a recovery of the tables.
+    pub(crate) fn recover(&self) {
+        if self.is_failing() && self.store.file.probe().is_ok() {
+            tracing::info!("the client registry works again");
+        }
     }
 
     /// Returns whether anyone may list the clients.
@@ -111,7 +132,7 @@ impl Registry {
     /// The row of a client that has not expired.
     pub(super) fn row(&self, database: &str, id: ClientId) -> Result<Row, ClientError> {
         match self.store.get(database, id)? {
-            Some(row) if !row.is_expired(now()) => Ok(row),
+            Some(row) if !row.is_expired(self.clock.expiry()) => Ok(row),
             Some(_) => {
                 self.remove(database, id)?;
                 Err(ClientError::Gone)
@@ -136,7 +157,7 @@ impl Registry {
 
     /// Marks a client as used now.
     pub(super) fn touch(&self, row: &mut Row) {
-        row.used = now();
+        row.used = self.clock.now();
         row.expires = row.used.saturating_add(microseconds(self.config.ttl));
     }
 
@@ -144,9 +165,15 @@ impl Registry {
         Quota { clients: self.config.max_clients.max(1), bytes: self.config.max_bytes }
     }
 
-    /// Tickets prepared ahead for each client of a database.
-    pub(super) fn ahead(&self, database: &Database) -> u64 {
+    /// Tickets prepared ahead for each client of a database that has queried.
+    pub(super) fn most_ahead(&self, database: &Database) -> u64 {
         self.config.tickets_ahead.max(database.queries_per_lookup() as u64)
+    }
+
+    /// Tickets prepared ahead for one client. Before its first query it has those of one lookup, so
+    /// that registering buys little work.
+    pub(super) fn ahead(&self, database: &Database, row: &Row) -> u64 {
+        if row.queried { self.most_ahead(database) } else { database.queries_per_lookup() as u64 }
     }
 
     pub(super) fn status(
@@ -159,6 +186,6 @@ impl Registry {
         // The client goes by this number, so the tickets of numbers that it skipped do not count.
         let ready = self.store.ready_from(id, database.version(), row.next_ticket)?;
         let tickets = TicketCounts { ready, ..self.store.count_tickets(id, None)? };
-        Ok(status::status(id, row, uploaded, tickets, self.ahead(database)))
+        Ok(status::status(id, row, uploaded, tickets, self.ahead(database, row)))
     }
 }

@@ -12,10 +12,17 @@ pub(crate) enum Stage {
     Registered,
 }
 
+/// Hash of the token or network that registered a client.
+pub(crate) type Owner = [u8; 16];
+
 /// One client. Times are in microseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) stage: Stage,
+    /// Whether it has sent a query.
+    pub(crate) queried: bool,
+    /// Zero if it registered under an older version of papir.
+    pub(crate) owner: Owner,
     pub(crate) created: u64,
     /// Last use: registration, an uploaded part, a query.
     pub(crate) used: u64,
@@ -35,15 +42,17 @@ pub(crate) struct Row {
 const FORMATS: Formats = Formats {
     what: "a client of the registry",
     oldest: 1,
-    written: 1,
+    written: 2,
     renew: "remove the registry's directory: clients register again",
 };
 
 impl Row {
     /// A client that starts to upload keys of `keys_bytes` bytes. `ttl` is in microseconds.
-    pub(crate) fn new(keys_bytes: u64, version: Version, now: u64, ttl: u64) -> Self {
+    pub(crate) fn new(owner: Owner, keys_bytes: u64, version: Version, now: u64, ttl: u64) -> Self {
         Self {
             stage: Stage::Uploading,
+            queried: false,
+            owner,
             created: now,
             used: now,
             expires: now.saturating_add(ttl),
@@ -68,18 +77,34 @@ impl Row {
         writer.u8(FORMATS.written as u8).u8(u8::from(self.stage == Stage::Registered));
         writer.u64(self.created).u64(self.used).u64(self.expires);
         writer.u64(self.keys_bytes).u64(self.ticket_bytes).u64(self.next_ticket).raw(&self.version.0);
+        writer.u8(self.queried.into()).raw(&self.owner);
         writer.finish()
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a client of the registry", bytes);
-        FORMATS.check(reader.u8()?.into())?;
+        let format = u32::from(reader.u8()?);
+        FORMATS.check(format)?;
         let stage = if reader.u8()? == 1 { Stage::Registered } else { Stage::Uploading };
         let (created, used, expires) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (keys_bytes, ticket_bytes, next_ticket) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let version = Version(reader.array()?);
+        // Format 1 did not record these. Its clients are treated as if they had queried.
+        let (queried, owner) =
+            if format == 1 { (true, [0; 16]) } else { (reader.u8()? == 1, reader.array()?) };
         reader.finish()?;
-        Ok(Self { stage, created, used, expires, keys_bytes, ticket_bytes, next_ticket, version })
+        Ok(Self {
+            stage,
+            queried,
+            owner,
+            created,
+            used,
+            expires,
+            keys_bytes,
+            ticket_bytes,
+            next_ticket,
+            version,
+        })
     }
 }
 
@@ -92,6 +117,8 @@ mod tests {
     fn golden_bytes() {
         let row = Row {
             stage: Stage::Registered,
+            queried: false,
+            owner: [8; 16],
             created: 1,
             used: 2,
             expires: 3,
@@ -102,11 +129,13 @@ mod tests {
         };
         let bytes = row.encode();
         let numbers = (1..=6u64).flat_map(u64::to_le_bytes);
-        let golden: Vec<u8> = [1, 1].into_iter().chain(numbers).chain([7; 8]).collect();
-        assert_eq!(bytes, golden);
+        let fields: Vec<u8> = [1].into_iter().chain(numbers).chain([7; 8]).collect();
+        assert_eq!(bytes, [&[2], &fields[..], &[0], &[8; 16]].concat());
         assert_eq!(Row::decode(&bytes).unwrap(), row);
+        let older = Row::decode(&[&[1], &fields[..]].concat()).unwrap();
+        assert_eq!(older, Row { queried: true, owner: [0; 16], ..row });
         assert!(Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err());
-        let newer = Row::decode(&[&[2][..], &bytes[1..]].concat()).unwrap_err();
-        assert!(matches!(newer, papir_core::Error::Format { found: 2, .. }), "{newer}");
+        let newer = Row::decode(&[&[3][..], &bytes[1..]].concat()).unwrap_err();
+        assert!(matches!(newer, papir_core::Error::Format { found: 3, .. }), "{newer}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use papir_core::erased::ErasedKeys;
 
-use super::clock::{microseconds, now};
+use super::clock::microseconds;
 use super::error::{ClientError, StoreError};
 use super::id::ClientId;
 use super::registry::Registry;
@@ -63,7 +63,7 @@ impl Registry {
     fn keys(&self, database: &Database, id: ClientId) -> Result<Arc<ErasedKeys>, ClientError> {
         let row = self.row(database.name(), id)?;
         let keys = self.load_keys(database, id, &row)?;
-        self.note_use(database, id, &row)?;
+        self.note_use(database, id, &row, true)?;
         Ok(keys)
     }
 
@@ -120,12 +120,20 @@ impl Registry {
         }
     }
 
-    /// Keeps a client from expiring. Taking tickets has the same effect.
-    fn note_use(&self, database: &Database, id: ClientId, row: &Row) -> Result<(), ClientError> {
-        let old = now().saturating_sub(row.used) > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
-        if old || row.version != database.version() {
+    /// Keeps a client from expiring, and notes its first query. Taking tickets has the same effect.
+    fn note_use(
+        &self,
+        database: &Database,
+        id: ClientId,
+        row: &Row,
+        queries: bool,
+    ) -> Result<(), ClientError> {
+        let old =
+            self.clock.now().saturating_sub(row.used) > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
+        if old || (queries && !row.queried) || row.version != database.version() {
             self.store.change(database.name(), id, |row| {
                 row.version = database.version();
+                row.queried |= queries;
                 self.touch(row);
             })?;
         }
@@ -150,13 +158,16 @@ impl Registry {
             .zip(&parts)
             .map(|(&number, query)| TicketUse { number, hash: *blake3::hash(query).as_bytes() })
             .collect();
-        let window = window(self.ahead(database));
+        let window = window(self.most_ahead(database));
         let taken = self.store.take_tickets(
             database.name(),
             id,
             database.version(),
             &uses,
-            |row| self.touch(row),
+            |row| {
+                row.queried = true;
+                self.touch(row);
+            },
             window,
         );
         match taken {
@@ -185,7 +196,7 @@ impl Registry {
         let Some(id) = credentials.client.filter(|_| !credentials.tickets.is_empty()) else {
             return Ok(());
         };
-        let window = window(self.ahead(database));
+        let window = window(self.most_ahead(database));
         Ok(self.store.claim_unanswered(database.name(), id, &credentials.tickets, window)?)
     }
 
@@ -196,19 +207,22 @@ impl Registry {
         id: ClientId,
         number: u64,
     ) -> Result<Vec<u8>, ClientError> {
-        self.keys(database, id)?;
+        let row = self.row(database.name(), id)?;
+        self.load_keys(database, id, &row)?;
+        self.note_use(database, id, &row, false)?;
         if !database.description().limits.tickets {
             return Err(ClientError::NoRegistry);
         }
         if let Some(ticket) = self.store.unused_ticket(id, database.version(), number)? {
             return Ok(ticket);
         }
-        let (next, window) = (self.row(database.name(), id)?.next_ticket, window(self.ahead(database)));
+        let (next, window) = (row.next_ticket, window(self.most_ahead(database)));
+        let ahead = if row.queried { window.saturating_add(1) } else { self.ahead(database, &row) };
         let behind = number < next.saturating_sub(window);
         if behind || !self.store.lacks_ticket(id, database.version(), number)? {
             return Err(ClientError::TicketUsed { number });
         }
-        if number > next.saturating_add(window) {
+        if number >= next.saturating_add(ahead) {
             return Err(ClientError::TicketTooFar);
         }
         Err(self.demand(id, &[number], number))

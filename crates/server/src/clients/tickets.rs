@@ -16,7 +16,7 @@
 //! | older than the window | refused: used | refused: used |
 
 use papir_core::Version;
-use redb::{ReadableDatabase, ReadableTable, Table};
+use redb::{ReadableTable, Table};
 
 use super::error::StoreError;
 use super::id::ClientId;
@@ -83,15 +83,14 @@ impl Store {
         touch: impl Fn(&mut Row),
         window: u64,
     ) -> std::result::Result<Vec<Vec<u8>>, TakeError> {
-        let transaction = self.tables.begin_write().map_err(StoreError::from)?;
-        let taken = {
-            let mut clients = clients_of(&transaction)?;
+        let taken = self.file.write(|transaction| {
+            let mut clients = clients_of(transaction)?;
             let mut next = 0;
             if !change_row(&mut clients, database, id, |row| next = row.next_ticket)? {
-                return Err(TakeError::Gone);
+                return Ok(None);
             }
-            let mut tickets = transaction.open_table(TICKETS).map_err(StoreError::from)?;
-            let mut marks = transaction.open_table(USES).map_err(StoreError::from)?;
+            let mut tickets = transaction.open_table(TICKETS)?;
+            let mut marks = transaction.open_table(USES)?;
             let (mut dropped, mut used) = (0, None);
             for &ticket_use in uses {
                 if claim(&mut marks, id, version, ticket_use, next.saturating_sub(window))? {
@@ -110,10 +109,9 @@ impl Store {
                 (row.next_ticket, row.ticket_bytes) = (next, row.ticket_bytes.saturating_sub(dropped));
                 touch(row);
             })?;
-            taken
-        };
-        transaction.commit().map_err(StoreError::from)?;
-        taken
+            Ok(Some(taken))
+        })?;
+        taken.unwrap_or(Err(TakeError::Gone))
     }
 
     /// Claims the numbers of queries for a version that is not answered: no query gets a ticket for
@@ -143,23 +141,20 @@ impl Store {
         number: u64,
         ticket: &[u8],
     ) -> Result<bool> {
-        let transaction = self.tables.begin_write()?;
-        {
-            let mut clients = clients_of(&transaction)?;
+        let stored = self.file.write(|transaction| {
             let key = (id.number(), version_number(version), number);
             let mut tickets = transaction.open_table(TICKETS)?;
-            let stored = is_open(&transaction.open_table(USES)?, id, version, number)?
+            let is_wanted = is_open(&transaction.open_table(USES)?, id, version, number)?
                 && tickets.get(key)?.is_none()
-                && change_row(&mut clients, database, id, |row| {
+                && change_row(&mut clients_of(transaction)?, database, id, |row| {
                     row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
                 })?;
-            if !stored {
-                return Ok(false);
+            if is_wanted {
+                tickets.insert(key, ticket)?;
             }
-            tickets.insert(key, ticket)?;
-        }
-        transaction.commit()?;
-        Ok(true)
+            Ok(is_wanted.then_some(()))
+        })?;
+        Ok(stored.is_some())
     }
 
     /// A prepared and unused ticket.
@@ -169,20 +164,22 @@ impl Store {
         version: Version,
         number: u64,
     ) -> Result<Option<Vec<u8>>> {
-        let transaction = self.tables.begin_read()?;
-        if transaction.open_table(USES)?.get((id.number(), number))?.is_some() {
-            return Ok(None);
-        }
-        let key = (id.number(), version_number(version), number);
-        Ok(transaction.open_table(TICKETS)?.get(key)?.map(|ticket| ticket.value().to_vec()))
+        self.file.read(|transaction| {
+            if transaction.open_table(USES)?.get((id.number(), number))?.is_some() {
+                return Ok(None);
+            }
+            let key = (id.number(), version_number(version), number);
+            Ok(transaction.open_table(TICKETS)?.get(key)?.map(|ticket| ticket.value().to_vec()))
+        })
     }
 
     /// Returns true if the ticket is not prepared, and its number is not claimed for another version.
     pub(crate) fn lacks_ticket(&self, id: ClientId, version: Version, number: u64) -> Result<bool> {
-        let transaction = self.tables.begin_read()?;
         let key = (id.number(), version_number(version), number);
-        Ok(is_open(&transaction.open_table(USES)?, id, version, number)?
-            && transaction.open_table(TICKETS)?.get(key)?.is_none())
+        self.file.read(|transaction| {
+            Ok(is_open(&transaction.open_table(USES)?, id, version, number)?
+                && transaction.open_table(TICKETS)?.get(key)?.is_none())
+        })
     }
 
     /// Drops the tickets of all versions except `versions`.
@@ -190,59 +187,62 @@ impl Store {
         let kept: Vec<u64> = versions.iter().map(|version| version_number(*version)).collect();
         let all = (id.number(), 0, 0)..=(id.number(), u64::MAX, u64::MAX);
         let stale = |key: (u128, u64, u64)| !kept.contains(&key.1);
-        let tickets = self.tables.begin_read()?.open_table(TICKETS)?;
-        let mut found = false;
-        for entry in tickets.range(all.clone())? {
-            found |= stale(entry?.0.value());
-        }
+        let found = self.file.read(|transaction| {
+            let mut found = false;
+            for entry in transaction.open_table(TICKETS)?.range(all.clone())? {
+                found |= stale(entry?.0.value());
+            }
+            Ok(found)
+        })?;
         if !found {
             return Ok(());
         }
-        let transaction = self.tables.begin_write()?;
-        {
+        self.file.write(|transaction| {
             let mut dropped = 0;
             transaction.open_table(TICKETS)?.retain_in(all, |key, ticket| {
                 let stale = stale(key);
                 dropped += if stale { ticket.len() as u64 } else { 0 };
                 !stale
             })?;
-            let mut clients = clients_of(&transaction)?;
-            change_row(&mut clients, database, id, |row| {
+            change_row(&mut clients_of(transaction)?, database, id, |row| {
                 row.ticket_bytes = row.ticket_bytes.saturating_sub(dropped);
             })?;
-        }
-        transaction.commit()?;
+            Ok(Some(()))
+        })?;
         Ok(())
     }
 
     /// Number of prepared tickets with the numbers from `next` on, without a gap.
     pub(crate) fn ready_from(&self, id: ClientId, version: Version, next: u64) -> Result<u64> {
-        let tickets = self.tables.begin_read()?.open_table(TICKETS)?;
         let key = |number| (id.number(), version_number(version), number);
-        let mut ready = 0;
-        for (entry, expected) in tickets.range(key(next)..=key(u64::MAX))?.zip(next..) {
-            if entry?.0.value() != key(expected) {
-                break;
+        self.file.read(|transaction| {
+            let tickets = transaction.open_table(TICKETS)?;
+            let mut ready = 0;
+            for (entry, expected) in tickets.range(key(next)..=key(u64::MAX))?.zip(next..) {
+                if entry?.0.value() != key(expected) {
+                    break;
+                }
+                ready += 1;
             }
-            ready += 1;
-        }
-        Ok(ready)
+            Ok(ready)
+        })
     }
 
     /// Counts a client's tickets of one version, or of all versions if `None`.
     pub(crate) fn count_tickets(&self, id: ClientId, version: Option<Version>) -> Result<TicketCounts> {
-        let transaction = self.tables.begin_read()?;
-        let (tickets, marks) = (transaction.open_table(TICKETS)?, transaction.open_table(USES)?);
         let (id, wanted) = (id.number(), version.map(version_number));
-        let mut counts = TicketCounts::default();
-        for entry in tickets.range((id, 0, 0)..=(id, u64::MAX, u64::MAX))? {
-            let (_, version, number) = entry?.0.value();
-            if wanted.is_none_or(|wanted| wanted == version) && marks.get((id, number))?.is_none() {
-                counts.ready += 1;
+        self.file.read(|transaction| {
+            let (tickets, marks) = (transaction.open_table(TICKETS)?, transaction.open_table(USES)?);
+            let mut counts = TicketCounts::default();
+            for entry in tickets.range((id, 0, 0)..=(id, u64::MAX, u64::MAX))? {
+                let (_, version, number) = entry?.0.value();
+                if wanted.is_none_or(|wanted| wanted == version) && marks.get((id, number))?.is_none() {
+                    counts.ready += 1;
+                }
             }
-        }
-        counts.used = marks.range((id, 0)..=(id, u64::MAX))?.count() as u64;
-        Ok(counts)
+            counts.used = marks.range((id, 0)..=(id, u64::MAX))?.count() as u64;
+            Ok(counts)
+        })
     }
 }
 

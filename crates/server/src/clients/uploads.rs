@@ -5,11 +5,12 @@ use std::sync::{Arc, PoisonError};
 use papir_protocol::ClientStatus;
 use papir_protocol::limit::PART_BYTES;
 
-use super::clock::{microseconds, now};
+use super::clock::microseconds;
 use super::error::{ClientError, StoreError};
 use super::id::ClientId;
 use super::registry::Registry;
-use super::row::{Row, Stage};
+use super::row::{Owner, Row, Stage};
+use super::store::Added;
 use crate::catalog::{Database, QueryError};
 
 /// Exclusive access to one upload. Released when dropped.
@@ -41,17 +42,29 @@ impl Registry {
     }
 
     /// Starts a registration whose keys of `length` bytes will be uploaded in parts.
-    pub(crate) fn begin(&self, database: &Database, length: u64) -> Result<ClientStatus, ClientError> {
-        let (id, row) = self.add(database, length)?;
-        Ok(self.status(database, id, &row)?)
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        owner: Owner,
+        length: u64,
+    ) -> Result<ClientStatus, ClientError> {
+        let _turn = self.registering.acquire().await;
+        let (registry, to) = (Arc::clone(self), Arc::clone(database));
+        let adding = tokio::task::spawn_blocking(move || {
+            let (id, row) = registry.add(&to, owner, length)?;
+            Ok(registry.status(&to, id, &row)?)
+        });
+        adding.await.map_err(|_| ClientError::Internal)?
     }
 
-    fn add(&self, database: &Database, length: u64) -> Result<(ClientId, Row), ClientError> {
+    fn add(&self, database: &Database, owner: Owner, length: u64) -> Result<(ClientId, Row), ClientError> {
         self.check_keys_length(database, length)?;
         let id = ClientId::random().ok_or(ClientError::Internal)?;
-        let row = Row::new(length, database.version(), now(), microseconds(self.config.upload_ttl));
-        for gone in self.store.add(database.name(), id, &row, self.quota())? {
-            self.forget(gone);
+        let ttl = microseconds(self.config.upload_ttl);
+        let row = Row::new(owner, length, database.version(), self.clock.now(), ttl);
+        match self.store.add(database.name(), id, &row, (self.quota(), self.clock.expiry()))? {
+            Added::InPlaceOf(gone) => gone.into_iter().for_each(|gone| self.forget(gone)),
+            Added::Full(retry_after) => return Err(ClientError::Full { retry_after }),
         }
         Ok((id, row))
     }
@@ -60,13 +73,17 @@ impl Registry {
     pub(crate) async fn register(
         self: &Arc<Self>,
         database: &Arc<Database>,
+        owner: Owner,
         keys: Vec<u8>,
     ) -> Result<ClientStatus, ClientError> {
-        let (id, _) = self.add(database, keys.len() as u64)?;
+        let status = self.begin(database, owner, keys.len() as u64).await?;
+        let id: ClientId = status.id.parse().map_err(|()| ClientError::Internal)?;
         match self.append(database, id, 0, keys).await {
             Ok(status) => Ok(status),
             Err(error) => {
-                self.remove(database.name(), id)?;
+                let (registry, from) = (Arc::clone(self), Arc::clone(database));
+                let removing = tokio::task::spawn_blocking(move || registry.remove(from.name(), id));
+                removing.await.map_err(|_| ClientError::Internal)??;
                 Err(error)
             }
         }
@@ -118,7 +135,7 @@ impl Registry {
         }
         self.files.append(id, part).map_err(StoreError::from)?;
         let found = self.store.change(database.name(), id, |row| {
-            row.used = now();
+            row.used = self.clock.now();
             row.expires = row.used.saturating_add(microseconds(self.config.upload_ttl));
         })?;
         if !found {

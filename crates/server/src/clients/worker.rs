@@ -1,4 +1,5 @@
-//! Ticket worker: prepares tickets when no query is running, and removes expired clients.
+//! Ticket worker: prepares tickets when no query is running, or in its share of the time, and removes
+//! expired clients.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,23 +7,24 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use papir_core::{Progress, Version};
+use papir_core::Version;
 
-use super::clock::now;
 use super::error::ClientError;
 use super::id::ClientId;
 use super::registry::Registry;
-use super::row::{Row, Stage};
+use super::row::{Owner, Row, Stage};
 use super::store::Result;
 use super::tickets::window;
+use super::turns::{POLL_QUERIES, Turns};
 use crate::admission::{QueryActivity, catch_panic};
 use crate::catalog::{Catalog, Database};
 use crate::error::Error;
 
-/// Interval at which the worker checks whether queries are still running.
-const POLL_QUERIES: Duration = Duration::from_millis(3);
 /// Interval between sweeps for expired clients.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// Time after which a client for whose keys no ticket could be prepared is tried again: the disk may
+/// have failed.
+const RETRY_FAILED: Duration = Duration::from_secs(60);
 /// Time for which a stopping service waits for the current ticket.
 const STOP_TIME: Duration = Duration::from_secs(2);
 
@@ -35,7 +37,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Starts the worker. It computes one ticket at a time on `threads` threads (0 means one per
-    /// core), and pauses while `queries` is active.
+    /// core), and gives way while `queries` is active.
     ///
     /// # Errors
     /// [`Error::Threads`], [`Error::Io`].
@@ -57,7 +59,8 @@ impl Worker {
             queries,
             stopping: Arc::clone(&stopping),
             pool,
-            failed: HashSet::new(),
+            failed: HashMap::new(),
+            owners: HashMap::new(),
             prepared: HashMap::new(),
             round: 0,
         };
@@ -90,8 +93,10 @@ struct State {
     queries: QueryActivity,
     stopping: Arc<AtomicBool>,
     pool: rayon::ThreadPool,
-    /// Clients for whose keys no ticket could be prepared.
-    failed: HashSet<(ClientId, Version)>,
+    /// Clients for whose keys no ticket could be prepared, and when.
+    failed: HashMap<(ClientId, Version), Instant>,
+    /// The round in which each owner last received a ticket for one of its clients.
+    owners: HashMap<Owner, u64>,
     /// The round in which each client last received a ticket.
     prepared: HashMap<ClientId, u64>,
     round: u64,
@@ -101,16 +106,19 @@ struct State {
 struct Wanted {
     database: Arc<Database>,
     id: ClientId,
+    owner: Owner,
     number: u64,
 }
 
 /// Urgency of a wanted ticket; the smallest value comes first.
 ///
-/// Tickets that clients requested come first, then those of clients with the fewest tickets, then
-/// those of clients that have waited longest.
+/// Tickets that clients requested come first. Owners take turns, however many clients they have.
+/// Among the clients of an owner, those with the fewest tickets come first, then those that have
+/// waited longest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Urgency {
     not_demanded: bool,
+    owners_last_round: u64,
     tickets_ready: u64,
     last_round: u64,
 }
@@ -123,7 +131,8 @@ impl State {
                 return;
             };
             if swept.is_none_or(|time| time.elapsed() > SWEEP_EVERY.min(registry.config.ttl)) {
-                sweep(&catalog, &registry).unwrap_or_else(|error| tracing::error!(%error, "sweep failed"));
+                let kept = sweep(&catalog, &registry).and_then(|()| self.forget_removed(&registry));
+                kept.unwrap_or_else(|error| tracing::error!(%error, "sweep failed"));
                 swept = Some(Instant::now());
             }
             match self.prepare_one(&catalog, &registry) {
@@ -144,12 +153,13 @@ impl State {
         };
         self.round += 1;
         self.prepared.insert(wanted.id, self.round);
-        let pause = YieldToQueries { queries: &self.queries, stopping: &self.stopping };
-        pause.wait();
+        self.owners.insert(wanted.owner, self.round);
+        let pause = Turns::new(&self.queries, &self.stopping);
+        pause.give_way();
         if pause.is_stopping() {
             return Ok(false);
         }
-        let Wanted { database, id, number } = &wanted;
+        let Wanted { database, id, number, .. } = &wanted;
         let row = registry.row(database.name(), *id);
         let keys = match row.and_then(|row| registry.load_keys(database, *id, &row)) {
             Ok(keys) => keys,
@@ -157,7 +167,7 @@ impl State {
                 if let ClientError::Storage(error) = error {
                     tracing::error!(%error, "the client registry failed");
                 }
-                self.failed.insert((*id, database.version()));
+                self.failed.insert((*id, database.version()), Instant::now());
                 return Ok(true);
             }
         };
@@ -174,7 +184,7 @@ impl State {
         });
         let Ok(Ok(ticket)) = prepared else {
             tracing::error!(database = database.name(), "a ticket could not be prepared");
-            self.failed.insert((*id, database.version()));
+            self.failed.insert((*id, database.version()), Instant::now());
             return Ok(true);
         };
         registry.notify.record_ticket(start.elapsed());
@@ -192,35 +202,55 @@ impl State {
             if bytes >= registry.config.max_bytes {
                 continue;
             }
-            for (id, row) in rows.iter().filter(|(id, row)| self.is_eligible(&database, *id, row)) {
+            let expiry = registry.clock.expiry();
+            let present = rows.iter().filter(|(_, row)| !row.is_expired(expiry));
+            for (id, row) in present.filter(|(id, row)| self.is_eligible(&database, *id, row)) {
                 let Some((number, demanded)) = registry.wanted(&database, *id, row)? else {
                     continue;
                 };
                 let urgency = Urgency {
                     not_demanded: !demanded,
+                    owners_last_round: self.owners.get(&row.owner).copied().unwrap_or(0),
                     tickets_ready: number.saturating_sub(row.next_ticket),
                     last_round: self.prepared.get(id).copied().unwrap_or(0),
                 };
                 if best.as_ref().is_none_or(|(other, _)| urgency < *other) {
-                    best = Some((urgency, Wanted { database: Arc::clone(&database), id: *id, number }));
+                    let (database, id, owner) = (Arc::clone(&database), *id, row.owner);
+                    best = Some((urgency, Wanted { database, id, owner, number }));
                 }
             }
         }
         Ok(best.map(|(_, wanted)| wanted))
     }
 
+    /// Forgets clients that were removed, and their owners.
+    fn forget_removed(&mut self, registry: &Registry) -> Result<()> {
+        let mut owners = HashSet::new();
+        let mut clients = HashSet::new();
+        for name in registry.store.databases()? {
+            for (id, row) in registry.store.clients(&name)? {
+                clients.insert(id);
+                owners.insert(row.owner);
+            }
+        }
+        self.failed.retain(|(id, _), _| clients.contains(id));
+        self.prepared.retain(|id, _| clients.contains(id));
+        self.owners.retain(|owner, _| owners.contains(owner));
+        Ok(())
+    }
+
     /// Returns whether tickets can be prepared for a client.
     fn is_eligible(&self, database: &Database, id: ClientId, row: &Row) -> bool {
-        let failed = self.failed.contains(&(id, database.version()));
-        row.stage == Stage::Registered && !row.is_expired(now()) && !failed
+        let failed = self.failed.get(&(id, database.version()));
+        row.stage == Stage::Registered && failed.is_none_or(|time| time.elapsed() > RETRY_FAILED)
     }
 }
 
 impl Registry {
     /// The first ticket number that a client lacks, and whether the client requested it.
     fn wanted(&self, database: &Database, id: ClientId, row: &Row) -> Result<Option<(u64, bool)>> {
-        let (version, ahead) = (database.version(), self.ahead(database));
-        let floor = row.next_ticket.saturating_sub(window(ahead));
+        let (version, ahead) = (database.version(), self.ahead(database, row));
+        let floor = row.next_ticket.saturating_sub(window(self.most_ahead(database)));
         let requested: Vec<u64> = {
             let demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
             demanded.get(&id).into_iter().flatten().copied().filter(|number| *number >= floor).collect()
@@ -261,7 +291,7 @@ fn earlier_ticket(
 /// Removes expired clients, and tickets of versions that are no longer answered.
 fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
     for name in registry.store.databases()? {
-        for id in registry.store.remove_expired(&name, now())? {
+        for id in registry.store.remove_expired(&name, registry.clock.expiry())? {
             registry.forget(id);
         }
     }
@@ -273,32 +303,4 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Pauses work on a ticket while any query is waiting or running.
-struct YieldToQueries<'a> {
-    queries: &'a QueryActivity,
-    stopping: &'a AtomicBool,
-}
-
-impl YieldToQueries<'_> {
-    fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    fn wait(&self) {
-        while self.queries.is_active() && !self.is_stopping() {
-            thread::sleep(POLL_QUERIES);
-        }
-    }
-}
-
-impl Progress for YieldToQueries<'_> {
-    fn stage(&self, _name: &str, _total: u64) {
-        self.wait();
-    }
-
-    fn advance(&self, _steps: u64) {
-        self.wait();
-    }
 }

@@ -5,37 +5,72 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Problem;
+use crate::admission::UploadBytes;
 
 /// Bytes of a refused body that are read and discarded, so that a client that is still sending can
 /// receive the response. The connection of a longer body is closed.
 const DRAINED: usize = 16 << 20;
 
-/// Reads a body of at most `limit` bytes within `time`.
-pub(super) async fn read(mut body: Body, limit: usize, time: Duration) -> Result<Vec<u8>, Problem> {
-    let too_long = || Problem::TooLong { limit };
+/// Time after which a body must have arrived at [`MIN_RATE`] or faster.
+const GRACE: Duration = Duration::from_secs(5);
+/// Slowest accepted rate of a body, in bytes a second.
+const MIN_RATE: f64 = 4096.0;
+/// Advised retry delay while bodies fill the memory.
+const FULL_ADVICE: Duration = Duration::from_secs(1);
+
+/// A whole body, and the memory that it holds.
+pub(super) struct Whole {
+    pub(super) bytes: Vec<u8>,
+    pub(super) held: UploadBytes,
+}
+
+/// Reads a body of at most `limit` bytes within `time`, and counts its bytes in `held`.
+pub(super) async fn read(
+    mut body: Body,
+    limit: usize,
+    time: Duration,
+    held: UploadBytes,
+) -> Result<Whole, Problem> {
     let announced = body.size_hint().lower();
     if announced > limit as u64 {
         drain(body, time).await;
-        return Err(too_long());
+        return Err(Problem::TooLong { limit });
     }
-    let mut bytes = Vec::with_capacity(announced as usize);
-    let reading = async {
-        while let Some(part) = next(&mut body).await? {
-            if part.len() > limit - bytes.len() {
-                return Err(too_long());
-            }
-            bytes.extend_from_slice(&part);
-        }
-        Ok(())
-    };
-    let outcome = timeout(time, reading).await.map_err(|_| Problem::TooSlow { limit: time })?;
-    if let Err(Problem::TooLong { .. }) = &outcome {
+    let mut whole = Whole { bytes: Vec::new(), held };
+    let outcome = whole.receive(&mut body, limit, time).await;
+    if let Err(Problem::TooLong { .. } | Problem::Busy { .. }) = &outcome {
+        whole.bytes = Vec::new();
         drain(body, time).await;
     }
-    outcome.map(|()| bytes)
+    outcome.map(|()| whole)
+}
+
+impl Whole {
+    async fn receive(&mut self, body: &mut Body, limit: usize, time: Duration) -> Result<(), Problem> {
+        let begin = Instant::now();
+        loop {
+            let paced = GRACE + Duration::from_secs_f64(self.bytes.len() as f64 / MIN_RATE);
+            let slow = if paced < time {
+                Problem::Trickled { rate: MIN_RATE }
+            } else {
+                Problem::TooSlow { limit: time }
+            };
+            let deadline = begin + paced.min(time);
+            let Some(part) = timeout_at(deadline, next(body)).await.map_err(|_| slow)?? else {
+                return Ok(());
+            };
+            if part.len() > limit - self.bytes.len() {
+                return Err(Problem::TooLong { limit });
+            }
+            if !self.held.grow(part.len()) {
+                return Err(Problem::Busy { after: FULL_ADVICE });
+            }
+            self.bytes.extend_from_slice(&part);
+        }
+    }
 }
 
 /// Reads and discards a body.
@@ -70,15 +105,79 @@ async fn next(body: &mut Body) -> Result<Option<Bytes>, Problem> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, ready};
 
-    const TIME: Duration = Duration::from_millis(50);
+    use hyper::body::Frame;
+    use tokio::time::{Sleep, sleep};
+
+    use super::*;
+    use crate::admission::{ClientKey, Uploads};
+
+    async fn read_into(uploads: &Arc<Uploads>, body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
+        let held = uploads.begin(ClientKey::Local);
+        read(body, limit, Duration::from_secs(60), held).await.map(|whole| whole.bytes)
+    }
 
     #[tokio::test]
     async fn bodies_up_to_the_limit_are_accepted() {
-        assert_eq!(read(Body::from(vec![7; 8]), 8, TIME).await.unwrap(), vec![7; 8]);
-        let long = read(Body::from(vec![7; 9]), 8, TIME).await;
+        let uploads = Uploads::new(8);
+        assert_eq!(read_into(&uploads, Body::from(vec![7; 8]), 8).await.unwrap(), vec![7; 8]);
+        let long = read_into(&uploads, Body::from(vec![7; 9]), 8).await;
         assert!(matches!(long, Err(Problem::TooLong { limit: 8 })));
-        assert_eq!(read(Body::empty(), 8, TIME).await.unwrap(), Vec::<u8>::new());
+        assert_eq!(read_into(&uploads, Body::empty(), 8).await.unwrap(), Vec::<u8>::new());
+    }
+
+    #[tokio::test]
+    async fn a_body_beyond_the_memory_is_refused() {
+        let uploads = Uploads::new(8);
+        let refused = read_into(&uploads, Body::from(vec![7; 9]), 100).await;
+        assert!(matches!(refused, Err(Problem::Busy { .. })));
+        assert_eq!(uploads.bytes(), 0);
+    }
+
+    /// A body that sends `bytes` bytes a second, `parts` times.
+    struct Trickle {
+        bytes: usize,
+        parts: usize,
+        wait: Pin<Box<Sleep>>,
+    }
+
+    impl HttpBody for Trickle {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            if self.parts == 0 {
+                return Poll::Ready(None);
+            }
+            ready!(self.wait.as_mut().poll(context));
+            self.parts -= 1;
+            self.wait = Box::pin(sleep(Duration::from_secs(1)));
+            Poll::Ready(Some(Ok(Frame::data(vec![7; self.bytes].into()))))
+        }
+    }
+
+    /// A body of one byte a second is cut off after 5 s, a faster one is not.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_trickles_is_refused() {
+        for (bytes, accepted) in [(1, false), (8192, true)] {
+            let uploads = Uploads::new(1 << 20);
+            let begin = tokio::time::Instant::now();
+            let body = Body::new(Trickle { bytes, parts: 20, wait: Box::pin(sleep(Duration::ZERO)) });
+            let outcome = read_into(&uploads, body, 1 << 20).await;
+            let seconds = begin.elapsed().as_secs();
+            match outcome {
+                Ok(received) => assert_eq!((accepted, received.len(), seconds), (true, 20 * bytes, 19)),
+                Err(problem) => {
+                    assert!(!accepted && matches!(problem, Problem::Trickled { .. }), "{problem:?}");
+                    assert_eq!(seconds, 5);
+                }
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use papir_protocol::limit::PART_BYTES;
@@ -15,8 +15,9 @@ use super::body;
 use super::headers::{BINARY, NamePath, byte_count, database_name, named_version};
 use super::problem::Problem;
 use super::routes::Routes;
+use crate::admission::ClientKey;
 use crate::catalog::{Database, QueryError};
-use crate::clients::{ClientError, ClientId, Registry};
+use crate::clients::{ClientError, ClientId, Registry, owner};
 use crate::service::App;
 
 type ClientPath = Result<Path<(String, String)>, PathRejection>;
@@ -73,8 +74,8 @@ async fn blocking<T: Send + 'static>(
         (status = 200, description = "all clients", body = ClientList),
         (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 403, description = "`not_allowed`, `forbidden`: the list is reserved for the operator", body = ErrorBody),
-        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
@@ -105,8 +106,8 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
         (status = 409, description = "`wrong_version`: the version is not the newest", body = ErrorBody,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
-        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
@@ -138,8 +139,8 @@ async fn show(
         (status = 204, description = "removed"),
         (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
-        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
@@ -168,39 +169,32 @@ async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCo
         (status = 409, description = "`wrong_version`: the keys are not for the newest version", body = ErrorBody,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 413, description = "`too_long`, `over_quota`", body = ErrorBody),
-        (status = 429, description = "`busy`: the server is at capacity", body = ErrorBody,
+        (status = 429, description = "`busy`: the server is at capacity; `registry_full`: too many registered clients", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
 async fn register(
     State(app): State<Arc<App>>,
+    Extension(client): Extension<ClientKey>,
     name: NamePath,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    match begin(&app, name, &headers) {
+    match begin(&app, name, &headers, &client).await {
         Ok(Begun::Upload(status)) => Ok(created(&status)),
         Ok(Begun::InOneRequest(Registration { database, registry })) => {
-            let Ok(_permit) = app.queries.executor.admit() else {
-                return Err(busy(&app, body).await);
-            };
-            let keys = body::read(body, PART_BYTES, app.body_timeout).await?;
-            Ok(created(&registry.register(&database, keys).await?))
+            let held = app.uploads.begin(client.clone());
+            let keys = body::read(body, PART_BYTES, app.body_timeout, held).await?;
+            Ok(created(&registry.register(&database, owner(&client), keys.bytes).await?))
         }
         Err(problem) => {
             body::drain(body, app.body_timeout).await;
             Err(problem)
         }
     }
-}
-
-/// The error of a server at capacity, after the body was read so that the client can receive it.
-async fn busy(app: &App, body: Body) -> Problem {
-    body::drain(body, app.body_timeout).await;
-    Problem::Busy { after: app.queries.executor.retry_after() }
 }
 
 /// A registration that has been checked.
@@ -211,13 +205,13 @@ enum Begun {
     InOneRequest(Registration),
 }
 
-fn begin(app: &App, name: NamePath, headers: &HeaderMap) -> Result<Begun, Problem> {
+async fn begin(app: &App, name: NamePath, headers: &HeaderMap, client: &ClientKey) -> Result<Begun, Problem> {
     let registration = registration(app, &database_name(name))?;
     let Registration { database, registry } = &registration;
     // Before the length, since keys for another version may have another length.
     check_version(database, headers)?;
     if let Some(length) = byte_count(headers, names::UPLOAD_LENGTH)? {
-        return Ok(Begun::Upload(registry.begin(database, length)?));
+        return Ok(Begun::Upload(registry.begin(database, owner(client), length).await?));
     }
     let expected = database.description().sizes.keys;
     if expected > PART_BYTES as u64 {
@@ -264,15 +258,16 @@ fn offset_header(status: &ClientStatus) -> [(HeaderName, String); 1] {
         (status = 409, description = "`wrong_offset`, `upload_incomplete`, `already_registered`, `wrong_version`", body = ErrorBody),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
         (status = 413, description = "`too_long`: the part exceeds the limit", body = ErrorBody),
-        (status = 429, description = "`busy`: the server is at capacity", body = ErrorBody,
+        (status = 429, description = "`busy`: the server is at capacity; `registry_full`: too many registered clients", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
 async fn append(
     State(app): State<Arc<App>>,
+    Extension(uploader): Extension<ClientKey>,
     path: ClientPath,
     headers: HeaderMap,
     body: Body,
@@ -285,11 +280,9 @@ async fn append(
             return Err(problem);
         }
     };
-    let Ok(_permit) = app.queries.executor.admit() else {
-        return Err(busy(&app, body).await);
-    };
-    let part = body::read(body, PART_BYTES, app.body_timeout).await?;
-    let status = registry.append(&database, id, offset, part).await?;
+    let held = app.uploads.begin(uploader);
+    let part = body::read(body, PART_BYTES, app.body_timeout, held).await?;
+    let status = registry.append(&database, id, offset, part.bytes).await?;
     Ok((offset_header(&status), Json(status)).into_response())
 }
 
@@ -310,8 +303,8 @@ fn part_offset(headers: &HeaderMap) -> Result<u64, Problem> {
         (status = 204, description = "the keys are complete", headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
         (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
-        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
@@ -342,8 +335,8 @@ async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Respons
         (status = 409, description = "`wrong_version`: tickets are for the newest version; `upload_incomplete`; `ticket_too_far`: the number is too far ahead", body = ErrorBody,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; `ticket_used`", body = ErrorBody),
-        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
-        (status = 503, description = "`no_ticket`: the ticket is being prepared; `not_ready`: the database is still loading", body = ErrorBody,
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`no_ticket`: the ticket is being prepared; `not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]

@@ -24,7 +24,7 @@ use crate::listen::{Activity, Exchange, Peer, Protocol, Timeouts};
 /// Time for an expired connection to shut down.
 const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
 /// Most concurrent requests on one HTTP/2 connection.
-const MAX_STREAMS: u32 = 128;
+const MAX_STREAMS: u32 = 32;
 /// Longest request headers in total, in bytes.
 const HEADER_BYTES: u32 = 32 << 10;
 

@@ -55,8 +55,9 @@ pub(super) async fn check(
         Err(_) => None,
     };
     match admit(&app, name, &request) {
-        Ok((grant, slot)) => {
+        Ok(Admitted { grant, client, slot }) => {
             request.extensions_mut().insert(grant);
+            request.extensions_mut().insert(client);
             request.extensions_mut().insert(slot.clone());
             let response = next.run(request).await;
             drop(slot);
@@ -73,7 +74,14 @@ pub(super) async fn check(
     }
 }
 
-fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<(Grant, ClientSlot), Problem> {
+/// A request that is within its limits.
+struct Admitted {
+    grant: Grant,
+    client: ClientKey,
+    slot: ClientSlot,
+}
+
+fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, Problem> {
     let (path, headers, guard) = (request.uri().path(), request.headers(), &app.guard);
     let grant = authorize(guard.tokens.as_deref(), request.method(), path, headers, name)?;
     if let (Some(name), Some(allowed)) = (name, grant.databases())
@@ -83,14 +91,13 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<(Grant, Cli
         let quoted: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
         return Err(DatabaseError::Unknown { known: quoted.join(", ") }.into());
     }
-    if !path.starts_with("/v1/") {
-        return Ok((grant, ClientSlot::unlimited()));
-    }
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Local);
-    let peer = forwarded::client(&guard.proxies, peer, headers)?;
-    let key = ClientKey::of(&grant, peer);
-    let active = guard.limiter.admit(key, cost(app, name, request), Instant::now());
-    Ok((grant, active.map_err(|after| Problem::TooMany { after })?.into()))
+    if !path.starts_with("/v1/") {
+        return Ok(Admitted { client: ClientKey::of(&grant, peer), grant, slot: ClientSlot::unlimited() });
+    }
+    let client = ClientKey::of(&grant, forwarded::client(&guard.proxies, peer, headers)?);
+    let active = guard.limiter.admit(client.clone(), cost(app, name, request), Instant::now());
+    Ok(Admitted { grant, client, slot: active.map_err(|after| Problem::TooMany { after })?.into() })
 }
 
 /// Number of requests that a request counts as. A query request counts as the number of queries in

@@ -28,17 +28,21 @@ async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// Readiness: all databases are loaded.
+/// Readiness: all databases are loaded, and the client registry works.
 #[utoipa::path(
     get, path = "/readyz",
     responses(
         (status = 200, description = "`ready`", body = String, content_type = "text/plain"),
-        (status = 503, description = "`not_ready`: databases are still loading", body = ErrorBody,
+        (status = 503, description = "`not_ready`: databases are still loading; `registry_failed`: the client registry \
+            cannot be read or changed", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
 async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     app.catalog.all()?;
+    if app.registry.as_ref().is_some_and(|registry| registry.is_failing()) {
+        return Err(Problem::RegistryFailed);
+    }
     Ok("ready\n")
 }
 

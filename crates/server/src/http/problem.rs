@@ -13,8 +13,8 @@ use crate::clients::ClientError;
 use crate::psi::PsiError;
 use crate::service::AnswerError;
 
-/// Retry delay while databases are loading, in seconds.
-const LOADING_ADVICE: u64 = 1;
+/// Retry delay while databases are loading or the registry fails, in seconds.
+const LATER_ADVICE: u64 = 1;
 /// Retry delay while another request writes to the same upload.
 const UPLOAD_ADVICE: Duration = Duration::from_secs(1);
 
@@ -29,6 +29,8 @@ pub(super) enum Problem {
     TooLong { limit: usize },
     /// The body did not arrive in time.
     TooSlow { limit: Duration },
+    /// The body arrived slower than this many bytes a second.
+    Trickled { rate: f64 },
     /// The connection broke while the body was read.
     Interrupted,
     /// A header does not parse.
@@ -47,6 +49,8 @@ pub(super) enum Problem {
     Query(QueryError),
     /// The client registry refuses the request.
     Client(ClientError),
+    /// The client registry cannot be read or changed.
+    RegistryFailed,
     /// The server failed; the request was not at fault.
     Internal,
 }
@@ -80,7 +84,7 @@ impl From<ClientError> for Problem {
             ClientError::Storage(error) => {
                 // The cause is for the operator, not for the client.
                 tracing::error!(%error, "the client registry failed");
-                Self::Internal
+                Self::RegistryFailed
             }
             ClientError::Internal => Self::Internal,
             other => Self::Client(other),
@@ -94,6 +98,7 @@ impl From<AnswerError> for Problem {
             AnswerError::Query(error) => error.into(),
             AnswerError::Client(error) => error.into(),
             AnswerError::Job(error) => error.into(),
+            AnswerError::Displaced { retry_after } => Self::Busy { after: retry_after },
             AnswerError::Aborted => Self::Internal,
         }
     }
@@ -126,9 +131,11 @@ impl Problem {
                 StatusCode::NOT_FOUND
             }
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Database(DatabaseError::NotLoaded) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Database(DatabaseError::NotLoaded) | Self::RegistryFailed => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::TooSlow { .. } | Self::Trickled { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Query(QueryError::WrongVersion { .. }) => StatusCode::CONFLICT,
             Self::Interrupted | Self::BadHeader { .. } | Self::Query(_) => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
@@ -148,7 +155,7 @@ impl Problem {
             Self::Database(DatabaseError::Unsigned) => code::NO_CHECKPOINT,
             Self::Database(DatabaseError::NotLoaded) => code::NOT_READY,
             Self::TooLong { .. } => code::TOO_LONG,
-            Self::TooSlow { .. } => code::TOO_SLOW,
+            Self::TooSlow { .. } | Self::Trickled { .. } => code::TOO_SLOW,
             Self::Interrupted => code::INTERRUPTED,
             Self::BadHeader { .. } => code::MALFORMED,
             Self::Unauthorized => code::UNAUTHORIZED,
@@ -157,6 +164,7 @@ impl Problem {
             Self::Busy { .. } => code::BUSY,
             Self::Query(error) => query_code(error),
             Self::Client(error) => client_code(error),
+            Self::RegistryFailed => code::REGISTRY_FAILED,
             Self::Internal => code::INTERNAL,
         }
     }
@@ -167,6 +175,7 @@ impl Problem {
             Self::WrongMethod => "the path does not support this method".into(),
             Self::TooLong { limit } => format!("the body is longer than the limit of {limit} bytes"),
             Self::TooSlow { limit } => format!("the body did not arrive within {} s", limit.as_secs_f64()),
+            Self::Trickled { rate } => format!("the body arrived at less than {rate} bytes a second"),
             Self::Interrupted => "the body ended before its announced length".into(),
             Self::BadHeader { name, expected } => format!("{name} is malformed: expected {expected}"),
             Self::Unauthorized => "missing or invalid token".into(),
@@ -182,6 +191,9 @@ impl Problem {
             }
             Self::Client(error @ ClientError::TicketCount { .. }) => format!("{}: {error}", names::TICKET),
             Self::Client(error) => error.to_string(),
+            Self::RegistryFailed => {
+                "the client registry cannot be read or changed: retry with the same bytes".into()
+            }
             Self::Internal => "the server failed; the request was not at fault".into(),
         }
     }
@@ -201,11 +213,13 @@ impl Problem {
                 let value = HeaderValue::try_from(current.to_string()).ok()?;
                 Some((HeaderName::from_static(names::VERSION), value))
             }
-            Self::Busy { after } | Self::TooMany { after } => {
+            Self::Busy { after }
+            | Self::TooMany { after }
+            | Self::Client(ClientError::Full { retry_after: after }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(after.as_secs())))
             }
-            Self::Database(DatabaseError::NotLoaded) => {
-                Some((header::RETRY_AFTER, HeaderValue::from(LOADING_ADVICE)))
+            Self::Database(DatabaseError::NotLoaded) | Self::RegistryFailed => {
+                Some((header::RETRY_AFTER, HeaderValue::from(LATER_ADVICE)))
             }
             Self::Client(ClientError::TicketNotReady { retry_after, .. }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(*retry_after)))
@@ -243,6 +257,7 @@ fn client_status(error: &ClientError) -> StatusCode {
         E::Incomplete { .. } | E::AlreadyRegistered | E::WrongOffset { .. } | E::TicketTooFar => {
             StatusCode::CONFLICT
         }
+        E::Full { .. } => StatusCode::TOO_MANY_REQUESTS,
         E::TicketNotReady { .. } => StatusCode::SERVICE_UNAVAILABLE,
         E::NoClient | E::WrongKeysLength { .. } | E::BadKeys { .. } | E::TicketCount { .. } => {
             StatusCode::BAD_REQUEST
@@ -262,6 +277,7 @@ fn client_code(error: &ClientError) -> &'static str {
         E::WrongKeysLength { .. } => code::WRONG_LENGTH,
         E::TooLongForOneRequest { .. } | E::PartTooLong { .. } => code::TOO_LONG,
         E::OverQuota { .. } => code::OVER_QUOTA,
+        E::Full { .. } => code::REGISTRY_FULL,
         E::Incomplete { .. } => code::UPLOAD_INCOMPLETE,
         E::AlreadyRegistered => code::ALREADY_REGISTERED,
         E::WrongOffset { .. } => code::WRONG_OFFSET,

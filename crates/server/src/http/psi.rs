@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use papir_oprf::ELEMENT_BYTES;
 use papir_protocol::{ErrorBody, PsiInfo, limit, path};
 
-use super::body;
+use super::body::{self, Whole};
 use super::headers::{BINARY, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
+use crate::access::Grant;
+use crate::admission::ClientKey;
 use crate::catalog::QueryError;
 use crate::psi::Psi;
 use crate::service::App;
@@ -36,8 +38,13 @@ pub(super) fn routes(before: Routes) -> Routes {
     before.add(__path_info, info).add(__path_filter, filter).add(__path_evaluate, evaluate).shape::<PsiInfo>()
 }
 
-fn psi(app: &App) -> Result<&Psi, Problem> {
-    app.psi.as_ref().ok_or(Problem::UnknownRoute)
+/// The set, if the token allows it.
+fn psi<'a>(app: &'a App, grant: &Grant) -> Result<&'a Psi, Problem> {
+    let psi = app.psi.as_ref().ok_or(Problem::UnknownRoute)?;
+    if !grant.allows(psi.name()) {
+        return Err(Problem::Forbidden { what: "this set".to_owned() });
+    }
+    Ok(psi)
 }
 
 /// Describe the set for private intersection.
@@ -45,8 +52,8 @@ fn psi(app: &App) -> Result<&Psi, Problem> {
     get, path = "/v1/psi",
     responses((status = 200, description = "public description of the set", body = PsiInfo))
 )]
-async fn info(State(app): State<Arc<App>>) -> Result<Json<PsiInfo>, Problem> {
-    let psi = psi(&app)?;
+async fn info(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<PsiInfo>, Problem> {
+    let psi = psi(&app, &grant)?;
     let set = psi.set();
     let summary = set.summary();
     Ok(Json(PsiInfo {
@@ -70,8 +77,8 @@ async fn info(State(app): State<Arc<App>>) -> Result<Json<PsiInfo>, Problem> {
          body = ErrorBody),
     )
 )]
-async fn filter(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    let set = psi(&app)?.set();
+async fn filter(State(app): State<Arc<App>>, grant: Grant) -> Result<Response, Problem> {
+    let set = psi(&app, &grant)?.set();
     let bytes = set.filter().ok_or(Problem::UnknownRoute)?;
     Ok(([version_header(set.version())], [(header::CONTENT_TYPE, BINARY)], bytes).into_response())
 }
@@ -97,15 +104,22 @@ async fn filter(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         (status = 500, description = "`internal`", body = ErrorBody),
     )
 )]
-async fn evaluate(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
-    let psi = psi(&app)?;
+async fn evaluate(
+    State(app): State<Arc<App>>,
+    Extension(client): Extension<ClientKey>,
+    grant: Grant,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let psi = psi(&app, &grant)?;
     let set = psi.set();
     let current = set.version();
     if named_version(&headers)?.is_some_and(|named| named != current) {
         body::drain(body, app.body_timeout).await;
         return Err(QueryError::WrongVersion { current }.into());
     }
-    let blinded = body::read(body, BODY_BYTES, app.body_timeout).await?;
+    let held = app.uploads.begin(client);
+    let Whole { bytes: blinded, held: _held } = body::read(body, BODY_BYTES, app.body_timeout, held).await?;
     let elements = blinded.len() / ELEMENT_BYTES;
     let evaluated = psi.evaluate(set, blinded).await?;
     tracing::info!(elements, "evaluated");

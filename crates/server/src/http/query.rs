@@ -10,11 +10,11 @@ use axum::response::{IntoResponse, Response};
 use papir_protocol::ErrorBody;
 use tokio::task::spawn_blocking;
 
-use super::body;
+use super::body::{self, Whole};
 use super::headers::{BINARY, NamePath, credentials, database_name, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
-use crate::admission::{ClientSlot, Permit};
+use crate::admission::{ClientKey, ClientSlot};
 use crate::catalog::{Candidates, QueryError};
 use crate::clients::Credentials;
 use crate::metrics::{Stage, Tally};
@@ -52,12 +52,14 @@ pub(super) fn routes(before: Routes) -> Routes {
         (status = 429, description = "`busy`: the server is at capacity; `too_many`: the client is over its limit",
          body = ErrorBody, headers(("retry-after" = u64, description = "seconds"))),
         (status = 500, description = "`internal`: the server failed to answer", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+        (status = 503, description = "`not_ready`: the database is still loading; `no_ticket`: the client's ticket is being prepared; \
+            `registry_failed`: the client registry cannot be read or changed", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
 async fn query(
     State(app): State<Arc<App>>,
+    Extension(client): Extension<ClientKey>,
     Extension(slot): Extension<ClientSlot>,
     name: NamePath,
     headers: HeaderMap,
@@ -65,8 +67,8 @@ async fn query(
 ) -> Result<Response, Problem> {
     let name = database_name(name);
     let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
-    let outcome = match admit(&app, &name, &headers) {
-        Ok(admitted) => match answer(&app, admitted, slot, body).await {
+    let outcome = match admit(&app, &name, &headers, &client) {
+        Ok(admitted) => match answer(&app, admitted, (client, slot), body).await {
             Err(problem) => Err(claim_numbers(&app, &name, &headers, problem).await),
             answered => answered,
         },
@@ -91,19 +93,18 @@ async fn query(
 /// A request that may send its body.
 struct Admitted {
     candidates: Candidates,
-    permit: Permit,
-    client: Credentials,
+    credentials: Credentials,
 }
 
 /// Checks everything that can be checked before the body is read.
-fn admit(app: &App, name: &str, headers: &HeaderMap) -> Result<Admitted, Problem> {
+fn admit(app: &App, name: &str, headers: &HeaderMap, client: &ClientKey) -> Result<Admitted, Problem> {
     let mut candidates = app.catalog.candidates(name)?;
     if let Some(version) = named_version(headers)? {
         candidates = candidates.only(version)?;
     }
-    let client = credentials(headers)?;
-    let permit = app.queries.executor.admit().map_err(|after| Problem::Busy { after })?;
-    Ok(Admitted { candidates, permit, client })
+    let credentials = credentials(headers)?;
+    app.queries.executor.expect_room(client).map_err(|after| Problem::Busy { after })?;
+    Ok(Admitted { candidates, credentials })
 }
 
 /// Claims the ticket numbers of queries that are refused for their version. Returns the refusal.
@@ -123,15 +124,24 @@ async fn claim_numbers(app: &App, name: &str, headers: &HeaderMap, problem: Prob
     }
 }
 
-async fn answer(app: &App, admitted: Admitted, slot: ClientSlot, body: Body) -> Result<Response, Problem> {
-    let Admitted { candidates, permit, client } = admitted;
-    let permit = permit.with_client(slot);
+async fn answer(
+    app: &App,
+    admitted: Admitted,
+    (client, slot): (ClientKey, ClientSlot),
+    body: Body,
+) -> Result<Response, Problem> {
+    let Admitted { candidates, credentials } = admitted;
     let begin = Instant::now();
-    let queries = body::read(body, candidates.body_limit(), app.body_timeout).await?;
+    let held = app.uploads.begin(client.clone());
+    let Whole { bytes: queries, held } =
+        body::read(body, candidates.body_limit(), app.body_timeout, held).await?;
+    // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting.
+    let permit = app.queries.executor.admit(&client).map_err(|after| Problem::Busy { after })?;
+    let permit = permit.holding(slot, held);
     app.metrics.stage(candidates.name(), Stage::Read, begin.elapsed());
     app.metrics.received(candidates.name(), queries.len());
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
-    let answers = app.queries.answer(permit, target, client, queries).await?;
+    let answers = app.queries.answer(permit, target, (client, credentials), queries).await?;
     Ok(([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response())
 }

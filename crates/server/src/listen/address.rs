@@ -17,12 +17,25 @@ pub enum Listen {
 }
 
 /// The remote end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Peer {
     /// A host.
     Address(IpAddr),
     /// A process on this machine, over a Unix socket.
     Local,
+}
+
+impl Peer {
+    /// The network that counts as one peer: an IPv6 /64, or an IPv4 address.
+    pub(crate) fn network(self) -> Self {
+        match self {
+            Self::Address(IpAddr::V6(address)) => Self::Address(match address.to_ipv4_mapped() {
+                Some(address) => address.into(),
+                None => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+            }),
+            other => other,
+        }
+    }
 }
 
 impl FromStr for Listen {

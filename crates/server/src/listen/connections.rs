@@ -76,8 +76,8 @@ impl<P: Protocol> Shared<P> {
     /// Serves one connection if a slot is available.
     async fn connect(self: Arc<Self>, stream: Stream, peer: Peer, stopped: watch::Receiver<()>) {
         let activity = Activity::new();
-        let Some(_slot) = self.slots.take(&activity) else {
-            tracing::warn!("connection refused: all connections have running requests");
+        let Some(_slot) = self.slots.take(&activity, peer) else {
+            tracing::warn!("connection refused: all connections are busy");
             return;
         };
         let stream = Watched::new(stream, Arc::clone(&activity));

@@ -5,11 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::activity::Activity;
+use super::address::Peer;
+
+/// Part of the connections that one network may keep busy when others need some: an eighth.
+const NETWORK_SHARE: usize = 8;
 
 /// The open connections, up to a limit.
 ///
-/// At the limit, a new connection replaces the one that has been idle longest or, if none is idle,
-/// the one that has been sending a response longest beyond a time limit.
+/// At the limit, a new connection replaces another one. If some network has more connections than
+/// the newcomer's, it gives one up: the one that has been idle longest, else the one that has been
+/// sending a response longest, else, if the network has more than its share, the oldest. Otherwise
+/// the newcomer replaces the connection that has been idle longest or, if none is idle, the one that
+/// has been sending longest beyond a time limit.
 pub(crate) struct ConnectionSlots {
     open: Arc<Mutex<Open>>,
     capacity: usize,
@@ -20,7 +27,14 @@ pub(crate) struct ConnectionSlots {
 #[derive(Default)]
 struct Open {
     next: u64,
-    connections: HashMap<u64, Arc<Activity>>,
+    connections: HashMap<u64, Connection>,
+    /// Number of connections of each network.
+    networks: HashMap<Peer, usize>,
+}
+
+struct Connection {
+    activity: Arc<Activity>,
+    network: Peer,
 }
 
 /// The slot of one connection. Released when dropped.
@@ -34,15 +48,19 @@ impl ConnectionSlots {
         Self { open: Arc::default(), capacity: capacity.max(1), sending }
     }
 
-    /// Takes a slot; `None` if all connections are busy with requests or timely responses.
-    pub(crate) fn take(&self, activity: &Arc<Activity>) -> Option<Slot> {
-        let mut open = lock(&self.open);
-        if open.connections.len() >= self.capacity && !open.evict_one(self.sending) {
+    /// Takes a slot for a connection from `peer`; `None` if no other connection gives way.
+    pub(crate) fn take(&self, activity: &Arc<Activity>, peer: Peer) -> Option<Slot> {
+        let (mut open, network) = (lock(&self.open), peer.network());
+        if open.connections.len() >= self.capacity
+            && !open.evict_from_heavier(network, self.capacity / NETWORK_SHARE)
+            && !open.evict_one(self.sending)
+        {
             return None;
         }
         let number = open.next;
         open.next += 1;
-        open.connections.insert(number, Arc::clone(activity));
+        *open.networks.entry(network).or_default() += 1;
+        open.connections.insert(number, Connection { activity: Arc::clone(activity), network });
         Some(Slot { open: Arc::clone(&self.open), number })
     }
 
@@ -53,27 +71,63 @@ impl ConnectionSlots {
 }
 
 impl Open {
-    fn evict_one(&mut self, sending: Duration) -> bool {
-        let idle = self.oldest(Activity::idle_since);
-        let Some(oldest) = idle.or_else(|| self.oldest(|activity| activity.sending_since(sending))) else {
+    /// Closes a connection of the network with the most connections, if it has at least two more
+    /// than `network`. A busy connection is closed only if they exceed `share`.
+    fn evict_from_heavier(&mut self, network: Peer, share: usize) -> bool {
+        let own = self.networks.get(&network).copied().unwrap_or(0);
+        let heaviest = self.networks.iter().max_by_key(|(_, count)| **count);
+        let Some((heaviest, count)) = heaviest.map(|(heaviest, count)| (*heaviest, *count)) else {
             return false;
         };
-        if let Some(activity) = self.connections.remove(&oldest) {
-            activity.evict();
+        if count < own + 2 {
+            return false;
         }
-        true
+        let within = |since: &dyn Fn(&Activity) -> Option<u64>| {
+            self.oldest(|connection| (connection.network == heaviest).then(|| since(&connection.activity))?)
+        };
+        let oldest = within(&Activity::idle_since)
+            .or_else(|| within(&|activity| activity.sending_since(Duration::ZERO)))
+            .or_else(|| (count > share).then(|| within(&|_| Some(0)))?);
+        oldest.is_some_and(|number| self.evict(number))
     }
 
-    /// The connection with the smallest time according to `since`.
-    fn oldest(&self, since: impl Fn(&Activity) -> Option<u64>) -> Option<u64> {
-        let all = self.connections.iter().filter_map(|(number, activity)| Some((since(activity)?, *number)));
+    /// Closes the connection that has been idle longest, else the one that has been sending longest
+    /// beyond the limit `sending`.
+    fn evict_one(&mut self, sending: Duration) -> bool {
+        let oldest = self
+            .oldest(|connection| connection.activity.idle_since())
+            .or_else(|| self.oldest(|connection| connection.activity.sending_since(sending)));
+        oldest.is_some_and(|number| self.evict(number))
+    }
+
+    /// The connection with the smallest time according to `since`, the first of equal ones.
+    fn oldest(&self, since: impl Fn(&Connection) -> Option<u64>) -> Option<u64> {
+        let all = self.connections.iter().filter_map(|(number, one)| Some((since(one)?, *number)));
         all.min().map(|(_, number)| number)
+    }
+
+    /// Closes a connection. Returns whether it was open.
+    fn evict(&mut self, number: u64) -> bool {
+        let removed = self.remove(number);
+        removed.iter().for_each(|activity| activity.evict());
+        removed.is_some()
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Arc<Activity>> {
+        let Connection { activity, network } = self.connections.remove(&number)?;
+        if let Some(count) = self.networks.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                self.networks.remove(&network);
+            }
+        }
+        Some(activity)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        lock(&self.open).connections.remove(&self.number);
+        lock(&self.open).remove(self.number);
     }
 }
 
@@ -91,16 +145,16 @@ mod tests {
     fn the_longest_idle_connection_is_replaced_and_busy_ones_stay() {
         let slots = ConnectionSlots::new(2, Duration::from_secs(600));
         let (first, second, third) = (Activity::new(), Activity::new(), Activity::new());
-        let kept = slots.take(&first).unwrap();
+        let kept = slots.take(&first, Peer::Local).unwrap();
         let busy = first.begin(Exchange::Serial);
-        let _second = slots.take(&second).unwrap();
-        let _third = slots.take(&third).unwrap();
+        let _second = slots.take(&second, Peer::Local).unwrap();
+        let _third = slots.take(&third, Peer::Local).unwrap();
         assert_eq!(lock(&slots.open).connections.len(), 2);
         let also_busy = third.begin(Exchange::Serial);
-        assert!(slots.take(&Activity::new()).is_none());
+        assert!(slots.take(&Activity::new(), Peer::Local).is_none());
         drop((busy, also_busy));
         drop(kept);
-        assert!(slots.take(&Activity::new()).is_some());
+        assert!(slots.take(&Activity::new(), Peer::Local).is_some());
         assert_eq!(lock(&slots.open).connections.len(), 1);
     }
 
@@ -109,13 +163,39 @@ mod tests {
         for (sending, room) in [(Duration::ZERO, true), (Duration::from_secs(600), false)] {
             let slots = ConnectionSlots::new(1, sending);
             let slow = Activity::new();
-            let _slot = slots.take(&slow).unwrap();
+            let _slot = slots.take(&slow, Peer::Local).unwrap();
             let mut request = slow.begin(Exchange::Multiplexed);
-            assert!(slots.take(&Activity::new()).is_none(), "its response is being computed");
+            assert!(slots.take(&Activity::new(), Peer::Local).is_none(), "its response is being computed");
             request.send();
             std::thread::sleep(Duration::from_millis(5));
             request.moved();
-            assert_eq!(slots.take(&Activity::new()).is_some(), room);
+            assert_eq!(slots.take(&Activity::new(), Peer::Local).is_some(), room);
         }
+    }
+
+    #[test]
+    fn the_network_with_the_most_connections_gives_way() {
+        let peer = |number: u32| Peer::Address(std::net::Ipv4Addr::from(number).into());
+        let slots = ConnectionSlots::new(16, Duration::from_secs(600));
+        let open: Vec<_> = (0..16)
+            .map(|number| {
+                let activity = Activity::new();
+                let slot = slots.take(&activity, peer(number / 8)).unwrap();
+                (activity.begin(Exchange::Serial), activity, slot)
+            })
+            .collect();
+        let count = |network: u32| lock(&slots.open).networks.get(&peer(network)).copied().unwrap_or(0);
+        // All are busy, with eight connections each, and the share is two.
+        let other: Vec<_> = (0..8)
+            .map(|_| {
+                let activity = Activity::new();
+                let slot = slots.take(&activity, peer(9));
+                (activity.begin(Exchange::Serial), slot)
+            })
+            .collect();
+        assert_eq!((count(0) + count(1), count(9)), (11, 5));
+        assert_eq!(other.iter().filter(|(_, slot)| slot.is_some()).count(), 5, "it has as many then");
+        drop((open, other));
+        assert!(lock(&slots.open).networks.is_empty());
     }
 }

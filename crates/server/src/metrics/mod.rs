@@ -10,6 +10,6 @@ mod table;
 pub(crate) use counters::{Metrics, Stage, Tally};
 pub(crate) use recorder::Recorder;
 pub(crate) use table::{
-    AGE, BUILD, CLIENT_BYTES, CLIENTS, DATABASE_BYTES, QUEUED, READY, RESIDENT, RUNNING, TICKETS, VERSION,
-    WAITING,
+    AGE, BUILD, CLIENT_BYTES, CLIENTS, DATABASE_BYTES, QUEUED, READY, REGISTRY_FAILING, RESIDENT, RUNNING,
+    TICKETS, UPLOAD_BYTES, VERSION, WAITING,
 };

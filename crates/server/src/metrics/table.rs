@@ -9,9 +9,10 @@
 //! | `papir_sent_bytes_total` | counter | `database`, `part` | Bytes of response bodies sent: `answer`, `public` |
 //! | `papir_stage_seconds` | histogram | `database`, `stage` | Time of a query request by stage: `read` (body), `wait` (in the queue), `answer`, and `total` |
 //! | `papir_responses_total` | counter | `route`, `status` | Responses by route and status; unknown paths count as route `(unknown)` |
-//! | `papir_requests_queued` | gauge | | Query requests that are uploading or waiting |
-//! | `papir_requests_waiting` | gauge | | Query requests that have arrived and are waiting; part of queued |
+//! | `papir_requests_queued` | gauge | | Query requests that have arrived and wait for their tickets or their turn |
+//! | `papir_requests_waiting` | gauge | | Query requests that wait for their turn; part of queued |
 //! | `papir_requests_running` | gauge | | Query requests being answered |
+//! | `papir_upload_bytes` | gauge | | Bytes of bodies that are arriving or waiting |
 //! | `papir_version_info` | gauge | `database`, `version`, `scheme`, `newest` | 1 for each answered version |
 //! | `papir_version_age_seconds` | gauge | `database`, `version` | Time since the version was loaded |
 //! | `papir_loads_total` | counter | `database`, `outcome` | Loads of database versions: `ok`, or `failed` if the old version stays |
@@ -20,6 +21,7 @@
 //! | `papir_tickets` | gauge | `database`, `state` | Tickets by state: `ready`, or `used` and kept for retries |
 //! | `papir_client_bytes` | gauge | `database` | Bytes of registered clients' keys and tickets |
 //! | `papir_ready` | gauge | | 1 when all databases are loaded |
+//! | `papir_registry_failing` | gauge | | 1 while the client registry cannot be read or changed |
 //! | `process_resident_memory_bytes` | gauge | | Resident memory of the process, if the system reports it |
 //! | `papir_build_info` | gauge | `version` | 1, labelled with the program version |
 //!
@@ -67,10 +69,12 @@ metrics! {
         "Time of a query request by stage: `read` (body), `wait` (in the queue), `answer`, and `total`";
     RESPONSES = Counter "papir_responses_total"
         "Responses by route and status; unknown paths count as route `(unknown)`";
-    QUEUED = Gauge "papir_requests_queued" "Query requests that are uploading or waiting";
+    QUEUED = Gauge "papir_requests_queued"
+        "Query requests that have arrived and wait for their tickets or their turn";
     WAITING = Gauge "papir_requests_waiting"
-        "Query requests that have arrived and are waiting; part of queued";
+        "Query requests that wait for their turn; part of queued";
     RUNNING = Gauge "papir_requests_running" "Query requests being answered";
+    UPLOAD_BYTES = Gauge "papir_upload_bytes" "Bytes of bodies that are arriving or waiting";
     VERSION = Gauge "papir_version_info" "1 for each answered version";
     AGE = Gauge "papir_version_age_seconds" "Time since the version was loaded";
     LOADS = Counter "papir_loads_total"
@@ -82,6 +86,8 @@ metrics! {
         "Tickets by state: `ready`, or `used` and kept for retries";
     CLIENT_BYTES = Gauge "papir_client_bytes" "Bytes of registered clients' keys and tickets";
     READY = Gauge "papir_ready" "1 when all databases are loaded";
+    REGISTRY_FAILING = Gauge "papir_registry_failing"
+        "1 while the client registry cannot be read or changed";
     RESIDENT = Gauge "process_resident_memory_bytes"
         "Resident memory of the process, if the system reports it";
     BUILD = Gauge "papir_build_info" "1, labelled with the program version";

@@ -22,6 +22,8 @@ const BUSY_ADVICE: Duration = Duration::from_secs(1);
 /// A set for private intersection.
 pub(crate) struct Psi {
     path: PathBuf,
+    /// The file's name without its ending, which tokens allow like that of a database.
+    name: String,
     set: RwLock<Arc<ServedSet>>,
     /// The file at the last load, successful or not.
     seen: Mutex<Option<Identity>>,
@@ -89,7 +91,13 @@ impl Psi {
         let admitted = running + queued.min(Semaphore::MAX_PERMITS / 2);
         let pool = Arc::new(answer_pool(threads)?);
         let [running, admitted] = [running, admitted].map(|permits| Arc::new(Semaphore::new(permits)));
-        Ok(Self { path: path.to_owned(), set, seen, pool, running, admitted })
+        let name = DatabaseConfig::new(path, None).name;
+        Ok(Self { path: path.to_owned(), name, set, seen, pool, running, admitted })
+    }
+
+    /// The set's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The database in which receivers look elements up; `None` for a set with a filter.

@@ -7,7 +7,7 @@ use papir_core::erased::ErasedKeys;
 use tracing::Span;
 
 use super::config::QueryObserver;
-use crate::admission::{Batchable, Capacity, Executor, JobError, Permit, Work, catch_panic};
+use crate::admission::{Batchable, Capacity, ClientKey, Executor, JobError, Permit, Work, catch_panic};
 use crate::catalog::{Database, Queries, QueryError, Target};
 use crate::clients::{self, ClientError, Credentials, Registry};
 use crate::error::Error;
@@ -25,6 +25,9 @@ pub(crate) enum AnswerError {
     /// The computation panicked or was stopped.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// The request gave up its place.
+    #[error("displaced")]
+    Displaced { retry_after: Duration },
     /// A task was aborted.
     #[error("aborted")]
     Aborted,
@@ -49,7 +52,8 @@ struct Context {
 pub(crate) struct Request {
     context: Arc<Context>,
     target: Target,
-    client: Credentials,
+    client: ClientKey,
+    credentials: Credentials,
     queries: Vec<u8>,
     /// One per query, in schemes with tickets.
     tickets: Vec<Vec<u8>>,
@@ -81,20 +85,26 @@ impl QueryService {
         &self,
         permit: Permit,
         target: Target,
-        client: Credentials,
+        (client, credentials): (ClientKey, Credentials),
         queries: Vec<u8>,
     ) -> Answer {
         let request = Request {
             context: Arc::clone(&self.context),
             target,
             client,
+            credentials,
             queries,
             tickets: Vec::new(),
             span: Span::current(),
             since: Instant::now(),
         };
         let (request, permit) = self.with_tickets(request, permit).await?;
-        self.executor.run(permit, request).await?
+        match self.executor.run(permit, request).await {
+            Err(JobError::Displaced) => {
+                Err(AnswerError::Displaced { retry_after: self.executor.retry_after() })
+            }
+            outcome => outcome?,
+        }
     }
 
     /// Takes the request's tickets. This waits for the disk, so it happens before the request is
@@ -105,9 +115,9 @@ impl QueryService {
         }
         let permit = self.executor.mark_pending(permit);
         let taking = tokio::task::spawn_blocking(move || {
-            let Request { context, target, client, queries, span, .. } = &request;
+            let Request { context, target, credentials, queries, span, .. } = &request;
             let registry = context.registry.as_deref();
-            let tickets = span.in_scope(|| clients::tickets(registry, target, client, queries))?;
+            let tickets = span.in_scope(|| clients::tickets(registry, target, credentials, queries))?;
             Ok((Request { tickets, ..request }, permit))
         });
         taking.await.map_err(|_| AnswerError::Aborted)?
@@ -127,7 +137,7 @@ impl Request {
             if let Some(observer) = &self.context.observer {
                 observer(name, &self.queries);
             }
-            clients::keys(self.context.registry.as_deref(), self.database(), &self.client)
+            clients::keys(self.context.registry.as_deref(), self.database(), &self.credentials)
         };
         Ok(self.span.in_scope(|| catch_panic(keys))??)
     }
@@ -159,6 +169,10 @@ impl Batchable for Request {
 
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
         self.database().fit_together(self.queries.len(), batch.map(|one| one.queries.len()))
+    }
+
+    fn client(&self) -> &ClientKey {
+        &self.client
     }
 }
 

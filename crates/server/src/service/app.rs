@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::answering::QueryService;
 use super::config::ServerConfig;
 use super::protection::Guard;
-use crate::admission::Capacity;
+use crate::admission::{Capacity, Uploads};
 use crate::catalog::{Catalog, MAX_PREVIOUS, report_memory};
 use crate::clients::Registry;
 use crate::error::Error;
@@ -21,6 +21,8 @@ pub(crate) struct App {
     pub(crate) registry: Option<Arc<Registry>>,
     pub(crate) psi: Option<Psi>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Memory for request bodies.
+    pub(crate) uploads: Arc<Uploads>,
     pub(crate) body_timeout: Duration,
     /// Set if `GET /metrics` is served.
     pub(crate) show_metrics: bool,
@@ -47,6 +49,7 @@ impl App {
             registry,
             psi,
             metrics,
+            uploads: Uploads::new(config.max_upload_bytes),
             body_timeout: config.body_timeout,
             show_metrics: config.metrics,
         })

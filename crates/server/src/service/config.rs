@@ -30,8 +30,12 @@ pub struct ServerConfig {
     /// Batches answered at the same time, each on its own threads and for a different database
     /// version; at least 1. Waiting requests for one version are answered in a batch.
     pub max_concurrent: usize,
-    /// Number of further requests that may upload or wait. Any more are told to retry later.
+    /// Number of further requests that may wait. Beyond it, the client with the most waiting
+    /// requests is told to retry later.
     pub max_queued: usize,
+    /// Memory for the bodies of requests that are arriving or waiting, in bytes. One client holds at
+    /// most a quarter of it with several bodies.
+    pub max_upload_bytes: usize,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
     /// Time limit for receiving a request body.
@@ -54,8 +58,8 @@ pub struct ServerConfig {
 }
 
 impl Default for ServerConfig {
-    /// Loopback port 7470, one thread per core, 2 concurrent batches and 64 queued requests, 30 s
-    /// for a body, old versions for 10 minutes, no watching, metrics enabled.
+    /// Loopback port 7470, one thread per core, 2 concurrent batches and 1,024 waiting requests,
+    /// 256 MiB and 30 s for bodies, old versions for 10 minutes, no watching, metrics enabled.
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7470)).into(),
@@ -63,7 +67,8 @@ impl Default for ServerConfig {
             sources: Sources::default(),
             threads: 0,
             max_concurrent: 2,
-            max_queued: 64,
+            max_queued: 1024,
+            max_upload_bytes: 256 << 20,
             allow_not_private: false,
             body_timeout: Duration::from_secs(30),
             keep_old: Duration::from_secs(600),

@@ -27,7 +27,11 @@ fn process(state: &Recorder, app: &App) {
     state.gauge(metrics::QUEUED, &[], load.queued as f64);
     state.gauge(metrics::WAITING, &[], load.waiting as f64);
     state.gauge(metrics::RUNNING, &[], load.running as f64);
+    state.gauge(metrics::UPLOAD_BYTES, &[], app.uploads.bytes() as f64);
     state.gauge(metrics::READY, &[], if app.catalog.all().is_ok() { 1.0 } else { 0.0 });
+    if let Some(registry) = &app.registry {
+        state.gauge(metrics::REGISTRY_FAILING, &[], if registry.is_failing() { 1.0 } else { 0.0 });
+    }
     state.gauge(metrics::BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     if let Some(bytes) = resident() {
         state.gauge(metrics::RESIDENT, &[], bytes as f64);

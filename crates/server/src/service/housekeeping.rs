@@ -23,6 +23,7 @@ pub(crate) fn start(app: &Arc<App>) {
             let running = tokio::task::spawn_blocking(move || {
                 app.catalog.expire();
                 app.metrics.tidy();
+                app.registry.iter().for_each(|registry| registry.recover());
             });
             if let Err(error) = running.await {
                 tracing::error!(%error, "housekeeping failed");

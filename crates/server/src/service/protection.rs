@@ -22,12 +22,12 @@ pub struct Protection {
     pub header_timeout: Duration,
     /// Proxies trusted to forward client addresses.
     pub proxies: TrustedProxies,
-    /// Most open connections. Beyond this the longest idle connection is closed.
+    /// Most open connections. Beyond this, one of the network with the most connections is closed.
     pub max_connections: usize,
 }
 
 impl Default for Protection {
-    /// No TLS, tokens or client limits; 20 s for headers; 512 connections.
+    /// No TLS, tokens or client limits; 20 s for headers; 2,048 connections.
     fn default() -> Self {
         Self {
             tls: None,
@@ -35,7 +35,7 @@ impl Default for Protection {
             limits: ClientLimits::default(),
             proxies: TrustedProxies::default(),
             header_timeout: Duration::from_secs(20),
-            max_connections: 512,
+            max_connections: 2048,
         }
     }
 }

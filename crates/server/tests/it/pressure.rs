@@ -115,6 +115,49 @@ fn a_slow_body_times_out() {
     assert!(reply.contains("\"code\":\"too_slow\""), "{reply}");
 }
 
+/// Uploads hold no place, so a hundred that never end leave the only place to others.
+#[test]
+fn bodies_that_trickle_keep_nobody_waiting() {
+    let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
+    let server = faulty(config, Fault::Honest);
+    let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 17\r\n\r\nx";
+    let trickling: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let start = Instant::now();
+    for index in 0..20 {
+        assert_eq!(connection.get_index(index).unwrap(), record(index));
+    }
+    // A refusal would make the client wait for a second.
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    drop(trickling);
+}
+
+#[test]
+fn a_full_memory_for_bodies_refuses_and_recovers() {
+    let latch = Latch::default();
+    let length = query(&faulty(config(), Fault::Honest)).len();
+    let config = ServerConfig { max_concurrent: 1, max_upload_bytes: 2 * length, ..config() };
+    let server = faulty(config, Fault::Wait(latch.clone()));
+    let (url, body) = (query_url(&server), query(&server));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| post(&url, &body));
+        latch.wait_for(1);
+        // The body of the running request fills the client's share.
+        let refused = post(&url, &body);
+        assert_eq!((refused.status, refused.code().as_str()), (429, "busy"));
+        assert!(metrics(&server).contains(&format!("papir_upload_bytes {}\n", body.len())));
+        latch.release();
+        assert_eq!(first.join().unwrap().status, 200);
+    });
+    assert_eq!(post(&url, &body).status, 200);
+}
+
 #[test]
 fn vanished_clients_free_their_permits() {
     let latch = Latch::default();

@@ -24,10 +24,10 @@ fn a_registered_client_queries_and_its_status_reflects_it() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
-    client.wait_for("tickets_ready", 4);
+    client.wait_for("tickets_ready", 1);
     let status = client.status();
     assert_eq!((&status["status"], &status["keys_bytes"]), (&"registered".into(), &(SMALL + 32).into()));
-    assert_eq!((&status["next_ticket"], &status["tickets_ahead"]), (&0.into(), &4.into()));
+    assert_eq!((&status["next_ticket"], &status["tickets_ahead"]), (&0.into(), &1.into()));
     let month = 30 * 24 * 3600;
     assert_eq!(status["expires"].as_u64().unwrap() - status["used"].as_u64().unwrap(), month);
     for index in [0, 49, 7, 7, 20, 3] {
@@ -35,6 +35,7 @@ fn a_registered_client_queries_and_its_status_reflects_it() {
     }
     client.wait_for("tickets_ready", 4);
     assert_eq!((&client.status()["next_ticket"], &client.status()["tickets_used"]), (&6.into(), &6.into()));
+    assert_eq!(client.status()["tickets_ahead"], 4);
 
     let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
     for (name, state, count) in [
@@ -81,8 +82,8 @@ fn a_refused_query_uses_no_ticket() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let (mut client, other) = (registered(&server), registered(&server));
-    client.wait_for("tickets_ready", 4);
-    other.wait_for("tickets_ready", 4);
+    client.wait_for("tickets_ready", 1);
+    other.wait_for("tickets_ready", 1);
     let query = client.query(7);
     let url = format!("{}/v1/databases/table/query", server.url());
     let code = |headers: &[(&str, &str)], body: &[u8]| {
@@ -125,7 +126,6 @@ fn a_query_for_another_version_claims_the_number() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
-    client.wait_for("tickets_ready", 4);
     let queries = [client.query(7), client.query(8), client.query(9)];
     let version = papir_core::Version([9; 8]);
     let header = Header { kind: Kind::Query, scheme: 0xfff0, version };
@@ -145,6 +145,7 @@ fn a_query_for_another_version_claims_the_number() {
         assert_eq!(ask(&[], number, &queries[0].bytes), "ticket_used");
         assert_eq!(get(&client.at(&format!("/tickets/{number}"))).code(), "ticket_used");
     }
+    client.wait_for("tickets_ready", 4);
     assert_eq!(ask(&[], "2", &queries[2].bytes), "answered");
     assert_eq!(ask(&[("papir-version", &version.to_string())], "2", &queries[2].bytes), "wrong_version");
     assert_eq!(ask(&[], "2", &queries[2].bytes), "answered", "the first claim stays");
@@ -157,7 +158,7 @@ fn a_query_that_waits_for_its_ticket_claims_the_number() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
-    client.wait_for("tickets_ready", 4);
+    client.wait_for("tickets_ready", 1);
     (0..77).for_each(|_| drop(client.query(1)));
     let (query, other) = (client.query(7), client.query(8));
     let ask = |bytes: &[u8]| {
@@ -180,16 +181,17 @@ fn each_query_of_a_request_uses_one_ticket() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
+    client.check(1);
     client.wait_for("tickets_ready", 4);
     let queries = [client.query(3), client.query(5), client.query(7)];
     let body: Vec<u8> = queries.iter().flat_map(|query| query.bytes.clone()).collect();
-    let reply = client.ask_with("0, 1,2", &body);
+    let reply = client.ask_with("1, 2,3", &body);
     assert_eq!(reply.status, 200);
     let answers = reply.body.chunks(reply.body.len() / 3);
     for ((query, answer), index) in queries.into_iter().zip(answers).zip([3, 5, 7]) {
         assert_eq!(client.client.extract(query.secret, answer).unwrap(), [support::record(index)]);
     }
-    assert_eq!(client.status()["tickets_used"], 3);
+    assert_eq!(client.status()["tickets_used"], 4);
 }
 
 #[test]
@@ -349,7 +351,7 @@ fn a_new_version_keeps_compatible_keys_and_refuses_others() {
 }
 
 #[test]
-fn clients_expire_and_the_least_recently_used_is_evicted_first() {
+fn clients_expire_and_a_full_registry_refuses_others() {
     let directory = TempDir::new().unwrap();
     let short = RegistryConfig { upload_ttl: Duration::from_millis(1), ..registry(directory.path()) };
     let server = start(short.clone());
@@ -364,18 +366,22 @@ fn clients_expire_and_the_least_recently_used_is_evicted_first() {
     let server = start(RegistryConfig { max_clients: 2, ..registry(directory.path()) });
     let (mut first, second) = (registered(&server), registered(&server));
     first.check(1);
-    let third = registered(&server);
-    assert!(gone(&second) && !gone(&first) && !gone(&third));
-    // A client has 432 bytes of keys, and 48 more once its ticket is prepared. Two clients fit in
-    // either case.
-    let other = registry(&directory.path().join("other"));
-    let bytes = RegistryConfig { max_bytes: 1000, tickets_ahead: 1, ..other };
+    let third = unregistered(&server);
+    let refused = third.register();
+    assert_eq!((refused.status, refused.code().as_str()), (429, "registry_full"));
+    // The second client will have had its 10 minutes for a query.
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((500..=600).contains(&wait), "{wait}");
+    assert!(!gone(&first) && !gone(&second), "clients that are in use stay");
+    assert_eq!(send("DELETE", &second.at(""), &[], &[]).status, 204);
+    assert_eq!(third.register().status, 201);
     server.finish();
 
-    let server = start(bytes);
-    let (fourth, fifth) = (registered(&server), registered(&server));
-    let sixth = registered(&server);
-    assert!(gone(&fourth) && !gone(&fifth) && !gone(&sixth), "two of 480 bytes fit in 1000");
+    // A client has 432 bytes of keys. Both are of one network, which may have a quarter.
+    let other = registry(&directory.path().join("other"));
+    let server = start(RegistryConfig { max_bytes: 1700, ..other });
+    let (_fourth, fifth) = (registered(&server), unregistered(&server));
+    assert_eq!(fifth.register().code(), "registry_full");
     server.finish();
 
     let server = start(RegistryConfig { max_bytes: 100, ..registry(&directory.path().join("small")) });
@@ -384,7 +390,7 @@ fn clients_expire_and_the_least_recently_used_is_evicted_first() {
 }
 
 #[test]
-fn tickets_are_prepared_while_no_query_runs() {
+fn tickets_have_a_share_of_the_time_while_queries_run() {
     let directory = TempDir::new().unwrap();
     let latch = Latch::default();
     let waiting = |fault| FaultyDatabase { inner: prepared_stateful(SMALL, 1), scheme: 0xfff0, fault };
@@ -393,6 +399,7 @@ fn tickets_are_prepared_while_no_query_runs() {
         Database::new("table", Box::new(waiting(Fault::Honest)), None),
     );
     let mut client = registered(&server);
+    client.check(9);
     client.wait_for("tickets_ready", 4);
     let table = Database::new("table", Box::new(waiting(Fault::Wait(latch.clone()))), None);
     server.handle.replace(table).unwrap();
@@ -400,20 +407,18 @@ fn tickets_are_prepared_while_no_query_runs() {
     let late = client.query(9);
     let (sender, first) = (client.sender(), queries[0].bytes.clone());
     thread::scope(|scope| {
-        let asked = scope.spawn(|| sender.ask(0, &first).status);
+        let asked = scope.spawn(|| sender.ask(1, &first).status);
         latch.wait_for(1);
-        // No ticket is prepared while a query runs.
-        thread::sleep(Duration::from_millis(100));
-        assert_eq!(client.status()["tickets_ready"], 3);
-        let refused = client.ask_with(&late.ticket.to_string(), &late.bytes);
-        assert_eq!((refused.status, refused.code().as_str()), (503, "no_ticket"));
-        assert_eq!(refused.header("retry-after"), Some("1"));
+        // Ticket 5 is prepared, although the first query is running.
+        let begin = Instant::now();
+        while client.status()["tickets_ready"] != 4 && begin.elapsed() < Duration::from_secs(30) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let ready = client.status()["tickets_ready"].clone();
         latch.release();
         assert_eq!(asked.join().unwrap(), 200);
+        assert_eq!(ready, 4);
     });
-    // Tickets 1 to 3, and four after ticket 4, which the refused query claimed.
-    client.wait_for("tickets_ready", 4);
-    assert_eq!(get(&clients_url(&server)).json()["counts"]["tickets_ready"], 7);
     assert_eq!(client.ask(&late).status, 200);
 }
 
@@ -423,14 +428,17 @@ fn downloading_a_ticket_does_not_use_it() {
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
     let fetch = |client: &Client, number: &str| get(&client.at(&format!("/tickets/{number}")));
+    let early = fetch(&client, "1");
+    assert_eq!((early.status, early.code().as_str()), (409, "ticket_too_far"), "before the first query");
+    client.check(3);
     client.wait_for("tickets_ready", 4);
-    let tickets = [0, 1, 1].map(|number: u64| fetch(&client, &number.to_string()));
+    let tickets = [1, 2, 2].map(|number: u64| fetch(&client, &number.to_string()));
     assert!(tickets.iter().all(|reply| reply.status == 200), "{:?}", tickets[0].json());
     assert!(tickets[0].body != tickets[1].body && tickets[1].body == tickets[2].body);
     // A query uses it.
-    assert_eq!((&client.status()["tickets_ready"], &client.status()["tickets_used"]), (&4.into(), &0.into()));
+    assert_eq!((&client.status()["tickets_ready"], &client.status()["tickets_used"]), (&4.into(), &1.into()));
     client.check(3);
-    let used = fetch(&client, "0");
+    let used = fetch(&client, "1");
     assert_eq!((used.status, used.code().as_str()), (410, "ticket_used"));
     for number in ["1000", "18446744073709551616", "one"] {
         let far = fetch(&client, number);

@@ -108,7 +108,7 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     let mut client: Client = unregistered_at(&service.url);
     let reply = client.register();
     client.id = reply.json()["id"].as_str().unwrap().to_owned();
-    client.wait_for("tickets_ready", 4);
+    client.wait_for("tickets_ready", 1);
     let backup = client.client.save_state(&client.state).unwrap();
     service.kill();
 
@@ -203,8 +203,9 @@ fn a_held_ticket_of_zip_survives_a_kill_of_both_sides() {
     let service = Service::start(directory.path(), 0, false);
     let mut client = unregistered_of(&ZIP, &service.url);
     client.id = client.register().json()["id"].as_str().unwrap().to_owned();
+    client.check(9);
     client.wait_for("tickets_ready", 4);
-    for number in 0..2 {
+    for number in 1..3 {
         let ticket = get(&client.at(&format!("/tickets/{number}")));
         client.client.hold(&mut client.state, &ticket.body).unwrap();
     }

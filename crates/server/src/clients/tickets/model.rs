@@ -9,8 +9,9 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::Version;
 
 use super::super::id::ClientId;
+use super::super::quota::Quota;
 use super::super::row::Row;
-use super::super::store::{Quota, Store};
+use super::super::store::Store;
 use super::{TakeError, TicketUse};
 
 const DATABASE: &str = "a";
@@ -49,9 +50,9 @@ fn version(number: u8) -> Version {
 impl World {
     fn register(&mut self) {
         self.registered += 1;
-        let quota = Quota { clients: 1000, bytes: u64::MAX };
-        let row = Row::new(10, version(self.version), 0, u64::MAX);
-        self.store.add(DATABASE, ClientId::of(self.registered), &row, quota).unwrap();
+        let quota = Quota { clients: 1 << 30, bytes: u64::MAX };
+        let row = Row::new([0; 16], 10, version(self.version), 0, u64::MAX);
+        self.store.add(DATABASE, ClientId::of(self.registered), &row, (quota, 0)).unwrap();
         self.client = Client { id: self.registered, next: 0, waiting: Vec::new() };
     }
 

@@ -1,6 +1,6 @@
 //! Tables of one client, step by step.
 
-use super::super::store::Quota;
+use super::super::quota::Quota;
 use super::*;
 
 const OLD: Version = Version([1; 8]);
@@ -17,7 +17,7 @@ impl Table {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("registry.redb")).unwrap();
-        store.add("a", id(), &Row::new(10, OLD, 0, 1000), QUOTA).unwrap();
+        store.add("a", id(), &Row::new([0; 16], 10, OLD, 0, 1000), (QUOTA, 0)).unwrap();
         let table = Self { _folder: folder, store };
         (0..4).for_each(|number| table.put(OLD, number));
         table

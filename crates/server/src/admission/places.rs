@@ -1,0 +1,102 @@
+//! Places for requests that wait or run, and who holds them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::limits::ClientKey;
+
+/// A fixed number of places.
+pub(super) struct Places {
+    capacity: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    total: usize,
+    clients: HashMap<ClientKey, usize>,
+}
+
+/// A place of one client. Free again when dropped.
+pub(super) struct Place {
+    places: Arc<Places>,
+    client: ClientKey,
+}
+
+impl Places {
+    pub(super) fn new(capacity: usize) -> Arc<Self> {
+        Arc::new(Self { capacity, taken: Mutex::default() })
+    }
+
+    /// Number of places.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Number of places that are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.lock().total
+    }
+
+    /// Takes a place; `None` if none is free.
+    pub(super) fn take(self: &Arc<Self>, client: &ClientKey) -> Option<Place> {
+        let mut taken = self.lock();
+        if taken.total >= self.capacity {
+            return None;
+        }
+        taken.total += 1;
+        *taken.clients.entry(client.clone()).or_default() += 1;
+        Some(Place { places: Arc::clone(self), client: client.clone() })
+    }
+
+    /// The client with the most places, if it has at least two more than `client`: it can give one
+    /// up and still has no fewer.
+    pub(super) fn heavier_than(&self, client: &ClientKey) -> Option<ClientKey> {
+        let taken = self.lock();
+        let own = taken.clients.get(client).copied().unwrap_or(0);
+        let (heaviest, most) = taken.clients.iter().max_by_key(|(_, count)| **count)?;
+        (*most >= own + 2).then(|| heaviest.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.lock();
+        taken.total -= 1;
+        if let Some(count) = taken.clients.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                taken.clients.remove(&self.client);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn key(number: u32) -> ClientKey {
+        ClientKey::Address(std::net::Ipv4Addr::from(number).into())
+    }
+
+    #[test]
+    fn the_heaviest_client_gives_way_to_lighter_ones_only() {
+        let places = Places::new(4);
+        let flood: Vec<_> = (0..3).map(|_| places.take(&key(1)).unwrap()).collect();
+        let other = places.take(&key(2)).unwrap();
+        assert!(places.take(&key(3)).is_none());
+        assert_eq!(places.heavier_than(&key(3)), Some(key(1)));
+        assert_eq!(places.heavier_than(&key(2)), Some(key(1)));
+        assert_eq!(places.heavier_than(&key(1)), None);
+        drop(flood);
+        assert_eq!((places.taken(), places.heavier_than(&key(3))), (1, None));
+        drop(other);
+        assert!(places.lock().clients.is_empty());
+    }
+}

@@ -1,0 +1,112 @@
+//! Memory for request bodies: bounded in total, and shared between clients.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::limits::ClientKey;
+
+/// Part of the memory that one client may hold with several bodies: a quarter.
+const CLIENT_SHARE: usize = 4;
+
+/// Counts the bytes of the bodies that are arriving or waiting.
+///
+/// Bytes count when they arrive, not when they are announced: a client that sends little holds
+/// little.
+pub(crate) struct Uploads {
+    limit: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    total: usize,
+    clients: HashMap<ClientKey, usize>,
+}
+
+/// The bytes of one body. Counted until dropped.
+pub(crate) struct UploadBytes {
+    uploads: Arc<Uploads>,
+    client: ClientKey,
+    bytes: usize,
+}
+
+impl Uploads {
+    /// Holds at most `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, held: Mutex::default() })
+    }
+
+    /// A body of which nothing has arrived.
+    pub(crate) fn begin(self: &Arc<Self>, client: ClientKey) -> UploadBytes {
+        UploadBytes { uploads: Arc::clone(self), client, bytes: 0 }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.held().total
+    }
+}
+
+impl UploadBytes {
+    /// Counts further bytes. Returns false, and counts nothing, if the memory is full, or if the
+    /// client holds its share of it with other bodies.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let limit = self.uploads.limit;
+        let mut held = self.uploads.held();
+        let client = held.clients.get(&self.client).copied().unwrap_or(0);
+        let is_only_body = client == self.bytes;
+        let fits = held.total.saturating_add(bytes) <= limit;
+        let in_share = client.saturating_add(bytes) <= limit / CLIENT_SHARE;
+        if !fits || !(in_share || is_only_body) {
+            return false;
+        }
+        held.total += bytes;
+        *held.clients.entry(self.client.clone()).or_default() += bytes;
+        self.bytes += bytes;
+        true
+    }
+}
+
+impl Drop for UploadBytes {
+    fn drop(&mut self) {
+        let mut held = self.uploads.held();
+        held.total -= self.bytes;
+        if let Some(client) = held.clients.get_mut(&self.client) {
+            *client -= self.bytes;
+            if *client == 0 {
+                held.clients.remove(&self.client);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u32) -> ClientKey {
+        ClientKey::Address(std::net::Ipv4Addr::from(number).into())
+    }
+
+    #[test]
+    fn one_client_holds_a_quarter_unless_it_sends_one_body() {
+        let uploads = Uploads::new(1000);
+        let mut large = uploads.begin(key(1));
+        assert!(large.grow(600));
+        let mut second = uploads.begin(key(1));
+        assert!(!second.grow(1), "its share is used up");
+        let mut other = uploads.begin(key(2));
+        assert!(other.grow(250) && other.grow(150) && !other.grow(1), "the memory is full");
+        drop(large);
+        assert!(second.grow(250));
+        let mut third = uploads.begin(key(1));
+        assert!(!third.grow(1));
+        drop((second, other, third));
+        assert_eq!(uploads.bytes(), 0);
+        assert!(uploads.held().clients.is_empty());
+    }
+}

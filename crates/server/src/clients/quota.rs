@@ -1,0 +1,206 @@
+//! Who may register: quotas of a database and of each owner, and who makes room.
+
+use std::time::Duration;
+
+use super::clock::microseconds;
+use super::id::ClientId;
+use super::row::{Owner, Row};
+use crate::admission::ClientKey;
+
+/// Time after which clients that have never queried make room for others.
+const PROBATION: Duration = Duration::from_secs(600);
+/// Time without use after which other clients make room.
+const RECENT: Duration = Duration::from_secs(24 * 3600);
+/// The part of the clients that one owner may have: a tenth.
+const OWNER_CLIENTS: u64 = 10;
+/// The part of the clients that one owner may have before they query: a hundredth.
+const OWNER_FRESH: u64 = 100;
+/// The part of the bytes that one owner may have with several clients: a quarter.
+const OWNER_BYTES: u64 = 4;
+/// Fewest clients that an owner may have, if the database may have as many.
+const OWNER_LEAST: u64 = 4;
+/// Longest advised retry delay.
+const MAX_ADVICE: Duration = Duration::from_secs(3600);
+
+/// The owner of the clients that a token or network registers: a hash of its name.
+pub(crate) fn owner(client: &ClientKey) -> Owner {
+    let name = match client {
+        ClientKey::Token(name) => format!("token {name}"),
+        ClientKey::Address(address) => format!("network {address}"),
+        ClientKey::Local => "local".to_owned(),
+        ClientKey::Others => "others".to_owned(),
+    };
+    let mut owner = Owner::default();
+    owner.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Owner>()]);
+    owner
+}
+
+/// Quota for the clients of a database.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quota {
+    pub(crate) clients: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The clients that a limit counts, together with a new one.
+struct Count {
+    clients: u64,
+    bytes: u64,
+}
+
+/// Returns the clients to remove so that `new` fits: the expired ones and, if the database or the
+/// owner is at its limit, those that have not queried for [`PROBATION`], then those that have not
+/// been used for [`RECENT`]. At its limit, an owner gives up its own clients only. `expiry` is the
+/// time by which clients expire or make room.
+///
+/// # Errors
+/// The advised retry delay, if not enough clients can be removed.
+pub(super) fn make_room(
+    mut rows: Vec<(ClientId, Row)>,
+    new: &Row,
+    quota: Quota,
+    expiry: u64,
+) -> Result<Vec<ClientId>, Duration> {
+    let mut gone = Vec::new();
+    let expired = rows.extract_if(.., |(_, row)| row.is_expired(expiry));
+    gone.extend(expired.map(|(id, _)| id));
+    rows.sort_by_key(|(_, row)| (row.queried, row.used));
+    for limit in [Limit::OwnerFresh, Limit::Owner, Limit::Database] {
+        let mut count = limit.count(&rows, new);
+        for (id, row) in rows.iter().filter(|(_, row)| limit.counts(row, new.owner)) {
+            if limit.holds(&count, quota) {
+                break;
+            }
+            if removable_from(row) > expiry {
+                return Err(delay(&rows, limit, new));
+            }
+            count.clients -= 1;
+            count.bytes = count.bytes.saturating_sub(row.bytes());
+            gone.push(*id);
+        }
+        if !limit.holds(&count, quota) {
+            return Err(MAX_ADVICE);
+        }
+        rows.retain(|(id, _)| !gone.contains(id));
+    }
+    Ok(gone)
+}
+
+/// A limit on clients.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// Clients of one owner that have never queried.
+    OwnerFresh,
+    /// All clients of one owner.
+    Owner,
+    Database,
+}
+
+impl Limit {
+    fn counts(self, row: &Row, owner: Owner) -> bool {
+        match self {
+            Self::OwnerFresh => row.owner == owner && !row.queried,
+            Self::Owner => row.owner == owner,
+            Self::Database => true,
+        }
+    }
+
+    fn count(self, rows: &[(ClientId, Row)], new: &Row) -> Count {
+        let mut count = Count { clients: 1, bytes: new.bytes() };
+        for (_, row) in rows.iter().filter(|(_, row)| self.counts(row, new.owner)) {
+            count.clients += 1;
+            count.bytes = count.bytes.saturating_add(row.bytes());
+        }
+        count
+    }
+
+    fn holds(self, count: &Count, quota: Quota) -> bool {
+        let part = |divisor: u64| (quota.clients / divisor).max(OWNER_LEAST);
+        match self {
+            Self::OwnerFresh => count.clients <= part(OWNER_FRESH),
+            Self::Owner => {
+                let in_share = count.bytes <= quota.bytes / OWNER_BYTES;
+                count.clients <= part(OWNER_CLIENTS) && (in_share || count.clients == 1)
+            }
+            Self::Database => count.clients <= quota.clients && count.bytes <= quota.bytes,
+        }
+    }
+}
+
+/// The time from which a client makes room for others.
+fn removable_from(row: &Row) -> u64 {
+    row.used.saturating_add(microseconds(if row.queried { RECENT } else { PROBATION }))
+}
+
+/// The time until the next client can be removed.
+fn delay(rows: &[(ClientId, Row)], limit: Limit, new: &Row) -> Duration {
+    let counted = rows.iter().filter(|(_, row)| limit.counts(row, new.owner));
+    let removable = counted.map(|(_, row)| removable_from(row).max(new.created)).min();
+    let wait = removable.map_or(MAX_ADVICE, |time| Duration::from_micros(time - new.created));
+    wait.clamp(Duration::from_secs(1), MAX_ADVICE)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::Version;
+
+    use super::*;
+
+    const QUOTA: Quota = Quota { clients: 8, bytes: 1000 };
+    const MINUTE: u64 = 60_000_000;
+    const DAY: u64 = 24 * 60 * MINUTE;
+
+    /// A client of an owner, last used at a time.
+    fn row(owner: u8, used: u64, queried: bool) -> Row {
+        let ttl = 30 * DAY;
+        Row { queried, ..Row::new([owner; 16], 10, Version([0; 8]), used, ttl) }
+    }
+
+    fn rows(rows: &[Row]) -> Vec<(ClientId, Row)> {
+        (0..).zip(rows).map(|(number, row)| (ClientId::of(number), row.clone())).collect()
+    }
+
+    fn removed(present: &[Row], new: &Row) -> Result<Vec<u128>, u64> {
+        make_room(rows(present), new, QUOTA, new.created)
+            .map(|gone| gone.iter().map(|id| id.number()).collect())
+            .map_err(|delay| delay.as_secs())
+    }
+
+    #[test]
+    fn expired_clients_are_removed_always() {
+        let new = row(1, 40 * DAY, false);
+        assert_eq!(removed(&[row(2, 0, true), row(2, 39 * DAY, true)], &new), Ok(vec![0]));
+    }
+
+    #[test]
+    fn one_owner_registers_a_few_clients_before_they_query() {
+        let four: Vec<Row> = (0..4).map(|minute| row(1, minute * MINUTE, false)).collect();
+        assert_eq!(removed(&four, &row(1, 5 * MINUTE, false)), Err(5 * 60));
+        assert_eq!(removed(&four, &row(1, 11 * MINUTE, false)), Ok(vec![0]));
+        assert_eq!(removed(&four, &row(2, 5 * MINUTE, false)), Ok(vec![]), "another owner");
+        let queried: Vec<Row> = four.iter().map(|row| Row { queried: true, ..row.clone() }).collect();
+        assert_eq!(removed(&queried[..3], &row(1, 5 * MINUTE, false)), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_full_database_removes_idle_clients_and_keeps_recent_ones() {
+        let mut full: Vec<Row> = (0..8u8).map(|owner| row(owner, u64::from(owner) * MINUTE, true)).collect();
+        let new = |time| row(9, time, false);
+        assert_eq!(removed(&full, &new(10 * MINUTE)), Err(3600));
+        assert_eq!(removed(&full, &new(DAY - 30 * MINUTE)), Err(30 * 60));
+        assert_eq!(removed(&full, &new(DAY + 10 * MINUTE)), Ok(vec![0]));
+        full[5].queried = false;
+        assert_eq!(removed(&full, &new(10 * MINUTE)), Err(5 * 60));
+        assert_eq!(removed(&full, &new(16 * MINUTE)), Ok(vec![5]));
+    }
+
+    #[test]
+    fn one_owner_has_a_quarter_of_the_bytes_unless_it_has_one_client() {
+        let large = |owner, bytes| Row { keys_bytes: bytes, ..row(owner, 0, true) };
+        assert_eq!(removed(&[], &large(1, 900)), Ok(vec![]));
+        assert_eq!(removed(&[large(1, 200)], &large(1, 51)), Err(3600));
+        assert_eq!(removed(&[large(1, 200), large(2, 200)], &large(3, 250)), Ok(vec![]));
+        assert_eq!(removed(&[large(2, 400)], &large(1, 700)), Err(3600), "all bytes are taken");
+    }
+}

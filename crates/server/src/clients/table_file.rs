@@ -1,0 +1,232 @@
+//! The file of the tables: changes that are on disk on return, and opening again after a failure.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
+
+use super::error::StoreError;
+use super::key_files::make_private;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Pause between attempts to open the file again.
+const OPEN_EVERY: Duration = Duration::from_secs(1);
+
+/// The file. Only one process can have it open.
+///
+/// After a failed write, redb refuses everything until the file is opened again. So a failure closes
+/// the file, and the next access opens it.
+pub(super) struct TableFile {
+    path: PathBuf,
+    opened: RwLock<Opened>,
+    failing: AtomicBool,
+    /// Number of committed changes.
+    commits: AtomicU64,
+    /// How many of them are known to be on disk. Held while a thread writes to disk.
+    durable: Mutex<u64>,
+}
+
+struct Opened {
+    tables: Option<Database>,
+    /// Number of times that the file was opened.
+    times: u64,
+    last_attempt: Instant,
+}
+
+impl TableFile {
+    /// Opens or creates the file.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let opened = Opened { tables: Some(open(path)?), times: 1, last_attempt: Instant::now() };
+        Ok(Self {
+            path: path.to_owned(),
+            opened: RwLock::new(opened),
+            failing: AtomicBool::new(false),
+            commits: AtomicU64::new(0),
+            durable: Mutex::new(0),
+        })
+    }
+
+    /// Returns true from a failure on until a change is on disk again.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Reads a consistent state of the tables.
+    pub(super) fn read<T>(&self, work: impl FnOnce(&ReadTransaction) -> Result<T>) -> Result<T> {
+        self.with(|tables| work(&tables.begin_read()?))
+    }
+
+    /// Changes the tables in one transaction, unless `change` returns `None` or fails. The change is
+    /// on disk on return.
+    pub(super) fn write<T>(
+        &self,
+        change: impl FnOnce(&WriteTransaction) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        self.with(|tables| {
+            let mut transaction = tables.begin_write()?;
+            transaction.set_durability(Durability::None)?;
+            let Some(outcome) = change(&transaction)? else {
+                transaction.abort()?;
+                return Ok(None);
+            };
+            transaction.commit()?;
+            let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+            self.flush(tables, number)?;
+            Ok(Some(outcome))
+        })
+    }
+
+    /// Writes an empty change, to learn whether the disk works.
+    pub(super) fn probe(&self) -> Result<()> {
+        self.write(|_| Ok(Some(()))).map(drop)
+    }
+
+    /// Returns once the first `number` changes are on disk. Threads that wait for each other's write
+    /// share the next one.
+    fn flush(&self, tables: &Database, number: u64) -> Result<()> {
+        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if *durable >= number {
+            return Ok(());
+        }
+        let committed = self.commits.load(Ordering::SeqCst);
+        // A durable commit makes all earlier ones durable, too.
+        tables.begin_write()?.commit()?;
+        *durable = committed;
+        self.failing.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Uses the open file. A failure of the file closes it.
+    fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
+        let opened = self.opened()?;
+        let Some(tables) = &opened.tables else {
+            return Err(StoreError::closed());
+        };
+        let (outcome, times) = (work(tables), opened.times);
+        drop(opened);
+        if outcome.as_ref().is_err_and(StoreError::is_of_file) {
+            self.close(times);
+        }
+        outcome
+    }
+
+    /// Opens the file if it is closed and the last attempt is long ago.
+    fn opened(&self) -> Result<RwLockReadGuard<'_, Opened>> {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        if opened.tables.is_some() || opened.last_attempt.elapsed() < OPEN_EVERY {
+            return Ok(opened);
+        }
+        drop(opened);
+        let mut closed = self.exclusive();
+        if closed.tables.is_none() {
+            closed.last_attempt = Instant::now();
+            closed.tables = Some(open(&self.path)?);
+            closed.times += 1;
+            tracing::info!("the client registry is open again");
+        }
+        drop(closed);
+        Ok(self.opened.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Closes the file, unless it was opened again since the failure.
+    fn close(&self, times: u64) {
+        self.failing.store(true, Ordering::Relaxed);
+        let mut opened = self.exclusive();
+        if opened.times == times {
+            opened.tables = None;
+        }
+    }
+
+    fn exclusive(&self) -> RwLockWriteGuard<'_, Opened> {
+        self.opened.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn open(path: &Path) -> Result<Database> {
+    make_private(path)?;
+    Ok(Database::create(path)?)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use redb::{ReadableTableMetadata, TableDefinition};
+
+    use super::*;
+
+    const TABLE: TableDefinition<'_, u64, u64> = TableDefinition::new("numbers");
+
+    fn insert(file: &TableFile, number: u64) -> Result<Option<()>> {
+        file.write(|transaction| {
+            transaction.open_table(TABLE)?.insert(number, number)?;
+            Ok(Some(()))
+        })
+    }
+
+    fn count(file: &TableFile) -> u64 {
+        file.read(|transaction| Ok(transaction.open_table(TABLE)?.len()?)).unwrap()
+    }
+
+    #[test]
+    fn changes_of_many_threads_are_on_disk_on_return() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tables");
+        let file = TableFile::open(&path).unwrap();
+        let start = Barrier::new(8);
+        thread::scope(|scope| {
+            for thread in 0..8 {
+                let (file, start) = (&file, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    (0..20).for_each(|number| {
+                        insert(file, 100 * thread + number).unwrap().unwrap();
+                        let durable = *file.durable.lock().unwrap();
+                        assert!(durable <= file.commits.load(Ordering::SeqCst));
+                    });
+                });
+            }
+        });
+        assert_eq!(*file.durable.lock().unwrap(), 160);
+        drop(file);
+        assert_eq!(count(&TableFile::open(&path).unwrap()), 160);
+    }
+
+    #[test]
+    fn a_refused_change_leaves_no_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TableFile::open(&folder.path().join("tables")).unwrap();
+        insert(&file, 1).unwrap();
+        let refused = file.write(|transaction| {
+            transaction.open_table(TABLE)?.insert(2, 2)?;
+            Ok(None::<()>)
+        });
+        assert_eq!(refused.unwrap(), None);
+        let failed = file.write::<()>(|transaction| {
+            transaction.open_table(TABLE)?.insert(3, 3)?;
+            Err(std::io::Error::other("on purpose").into())
+        });
+        assert!(failed.is_err() && !file.is_failing(), "the file did not fail");
+        assert_eq!(count(&file), 1);
+    }
+
+    /// The tables as after a failed write: redb refuses everything.
+    #[test]
+    fn after_a_failure_the_file_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TableFile::open(&folder.path().join("tables")).unwrap();
+        insert(&file, 1).unwrap();
+        let failed = file.write::<()>(|_| Err(redb::StorageError::PreviousIo.into()));
+        assert!(failed.is_err() && file.is_failing());
+        assert!(insert(&file, 2).is_err(), "the last attempt to open it was just now");
+        file.exclusive().last_attempt = Instant::now().checked_sub(OPEN_EVERY).unwrap();
+        file.probe().unwrap();
+        assert!(!file.is_failing());
+        assert_eq!(count(&file), 1);
+    }
+}
