@@ -114,6 +114,12 @@ pub(crate) struct Settings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_not_private: Option<bool>,
+    /// Map database files instead of reading them into memory, for files larger than the memory. A
+    /// program that then writes to such a file changes the answers, or ends the service.
+    #[arg(long, value_name = "BOOL", env = "PAPIR_SERVE_MAPPED", num_args = 0..=1,
+          require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapped: Option<bool>,
     /// Time for which the previous version is still answered after a swap, as in 10m, 90s or 0; at
     /// most two are kept [default: 10m].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_KEEP_OLD")]
@@ -278,6 +284,7 @@ impl Settings {
             per_client: self.per_client.or(other.per_client),
             trust_proxy: self.trust_proxy.or(other.trust_proxy),
             allow_not_private: self.allow_not_private.or(other.allow_not_private),
+            mapped: self.mapped.or(other.mapped),
             keep_old: self.keep_old.or(other.keep_old),
             watch: self.watch.or(other.watch),
             no_metrics: self.no_metrics.or(other.no_metrics),
@@ -315,6 +322,7 @@ impl Settings {
             burst: Some(20),
             per_client: Some(0),
             allow_not_private: Some(false),
+            mapped: Some(default.mapped),
             keep_old: Some(Span(keep_old)),
             no_metrics: Some(!metrics),
             log_format: Some(LogFormat::default()),
@@ -370,6 +378,7 @@ impl Settings {
                 .max_upload_bytes
                 .map_or(default.max_upload_bytes, |bytes| bytes.0 as usize),
             allow_not_private: self.allow_not_private.unwrap_or_default(),
+            mapped: self.mapped.unwrap_or_default(),
             body_timeout: self.body_timeout.map_or(default.body_timeout, |span| span.0),
             keep_old: self.keep_old.map_or(default.keep_old, |span| span.0),
             watch: self.watch.map(|seconds| Duration::from_secs(seconds.get().into())),

@@ -148,9 +148,9 @@ pub struct PreviousVersion {
 pub struct Memory {
     /// Number of answered versions, including the newest.
     pub versions: usize,
-    /// Bytes of mapped snapshot files. The system decides how much of them stays in memory.
-    pub mapped: u64,
-    /// Bytes of the encoded databases, in mapped files or not.
+    /// Bytes of snapshot files, in memory or mapped.
+    pub snapshot: u64,
+    /// Bytes of the encoded databases, whether in snapshot files or not.
     pub encoded: u64,
     /// Bytes of other precomputed data.
     pub material: u64,
@@ -204,13 +204,13 @@ mod tests {
         let detail = DatabaseDetail {
             info: info(),
             previous_versions: vec![PreviousVersion { version: "07".into(), seconds_left: 9 }],
-            memory: Memory { versions: 2, mapped: 1, encoded: 2, material: 3, hint: 4 },
+            memory: Memory { versions: 2, snapshot: 1, encoded: 2, material: 3, hint: 4 },
         };
         let golden = format!(
             "{INFO}{}",
             concat!(
                 r#","previous_versions":[{"version":"07","seconds_left":9}],"#,
-                r#""memory":{"versions":2,"mapped":1,"encoded":2,"material":3,"hint":4}}"#,
+                r#""memory":{"versions":2,"snapshot":1,"encoded":2,"material":3,"hint":4}}"#,
             )
         );
         assert_eq!(serde_json::to_string(&detail).unwrap(), golden);

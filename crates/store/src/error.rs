@@ -116,6 +116,18 @@ pub enum Error {
         /// The error.
         error: papir_core::Error,
     },
+    /// A snapshot that does not fit into memory.
+    #[error(
+        "{file} has {bytes} bytes, and {free} bytes of memory are free: expected as many, or a mapped file"
+    )]
+    Memory {
+        /// The snapshot.
+        file: String,
+        /// Its length in bytes.
+        bytes: u64,
+        /// Bytes of memory that are free.
+        free: u64,
+    },
     /// An invalid checkpoint in a snapshot, or a signature that cannot be made.
     #[error("{file}: {error}")]
     Checkpoint {
@@ -155,6 +167,7 @@ impl Error {
             Self::PartialRecord { .. } => "partial_record",
             Self::MissingFeature { .. } => "missing_feature",
             Self::Options { .. } => "options",
+            Self::Memory { .. } => "memory",
             Self::Checkpoint { error, .. } => error.code(),
             Self::Signed { .. } => "signed",
             Self::Remote(error) => error.code(),

@@ -1,10 +1,11 @@
-//! Memory-mapped files.
+//! Files as bytes: mapped, or read into memory.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapMut};
 use papir_core::Error as CoreError;
 
 use crate::error::{Error, Result};
@@ -15,6 +16,39 @@ use crate::error::{Error, Result};
 /// [`CoreError::Io`] for an unreadable file, [`Error::Source`] with [`CoreError::EmptyDatabase`]
 /// for an empty one.
 pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
+    let (file, _) = open(path)?;
+    // SAFETY: reading a mapping is undefined behaviour if the file changes meanwhile, and no
+    // program can keep others from changing it. papir itself never writes to a finished file: it
+    // replaces snapshots by renaming, which leaves the mapped file unchanged. The documentation of
+    // `build` and `Snapshot::open` asks operators to do the same with sources and snapshots.
+    #[allow(unsafe_code)]
+    let map = unsafe { Mmap::map(&file) };
+    Ok(Arc::new(map.map_err(Error::io("mapping", path))?))
+}
+
+/// Reads a whole file into memory, in huge pages where the system has them. Whatever happens to the
+/// file later does not change these bytes.
+///
+/// # Errors
+/// The errors of [`map`], and [`Error::Memory`] if the file does not fit into the free memory.
+pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
+    let (mut file, bytes) = open(path)?;
+    let free = free_memory();
+    if free.is_some_and(|free| free < bytes) {
+        let (file, free) = (path.display().to_string(), free.unwrap_or_default());
+        return Err(Error::Memory { file, bytes, free });
+    }
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut memory = MmapMut::map_anon(length).map_err(Error::io("reserving memory for", path))?;
+    // Without huge pages, the memory is only a little slower.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    file.read_exact(&mut memory).map_err(Error::io("reading", path))?;
+    Ok(Arc::new(memory.make_read_only().map_err(Error::io("reading", path))?))
+}
+
+/// Opens a file that is not empty. Returns its length in bytes, too.
+fn open(path: &Path) -> Result<(File, u64)> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
     if metadata.is_dir() {
@@ -24,11 +58,32 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
     if metadata.len() == 0 {
         return Err(Error::of_source(path)(CoreError::EmptyDatabase.into()));
     }
-    // SAFETY: reading a mapping is undefined behaviour if the file changes meanwhile, and no
-    // program can keep others from changing it. papir itself never writes to a finished file: it
-    // replaces snapshots by renaming, which leaves the mapped file unchanged. The documentation of
-    // `build` and `Snapshot::open` asks operators to do the same with sources and snapshots.
-    #[allow(unsafe_code)]
-    let map = unsafe { Mmap::map(&file) };
-    Ok(Arc::new(map.map_err(Error::io("mapping", path))?))
+    Ok((file, metadata.len()))
+}
+
+/// Bytes of memory that can be used without swapping; `None` if the system does not say.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_in_memory_does_not_change_with_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [7; 10_000]).unwrap();
+        let bytes = read(&path).unwrap();
+        std::fs::write(&path, [8; 10]).unwrap();
+        assert_eq!(bytes[..], [7; 10_000]);
+        assert!(free_memory().is_none_or(|free| free > 0));
+        assert!(matches!(read(folder.path()), Err(Error::Core(CoreError::Io { .. }))));
+        std::fs::write(&path, []).unwrap();
+        assert!(matches!(read(&path), Err(Error::Source { .. })));
+    }
 }

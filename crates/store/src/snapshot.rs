@@ -16,7 +16,7 @@ use papir_schemes::registry;
 use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
 use crate::format::{HEADER_BYTES, Header, Section, part};
-use crate::map::map;
+use crate::map::{map, read};
 use crate::metadata::Metadata;
 use crate::sealed_ids;
 use crate::snapshot_names::{
@@ -31,11 +31,14 @@ pub struct OpenOptions {
     pub verify: bool,
     /// The owner's key, to read or update an encrypted database. Serving does not need it.
     pub owner: Option<OwnerKey>,
+    /// Reads the whole file into memory. Otherwise (the default) it is mapped: a program that writes
+    /// to it or truncates it later changes the database, or ends this process.
+    pub in_memory: bool,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { verify: true, owner: None }
+        Self { verify: true, owner: None, in_memory: false }
     }
 }
 
@@ -52,7 +55,7 @@ pub struct SectionInfo {
 pub struct Snapshot {
     /// The database's metadata.
     pub metadata: Metadata,
-    /// The scheme's prepared database; its large sections stay in the mapped file.
+    /// The scheme's prepared database; its large sections stay in the file or in memory.
     pub server: Box<dyn ErasedServer>,
     /// The layout of the keys; `None` if records are looked up by index.
     pub keyword: Option<KeywordLayout>,
@@ -66,12 +69,12 @@ pub struct Snapshot {
     pub file_bytes: u64,
     /// The owner's key given at opening.
     pub(crate) owner: Option<OwnerKey>,
-    /// The mapped file, for sections that are read on demand.
+    /// The file, for sections that are read on demand.
     file: Sections,
 }
 
 impl Snapshot {
-    /// Opens a snapshot and verifies all checksums. The file stays mapped: replace it by renaming
+    /// Opens a snapshot and verifies all checksums. The file stays mapped; replace it by renaming
     /// another file over it, as a build does, and never write to it.
     ///
     /// # Errors
@@ -86,20 +89,21 @@ impl Snapshot {
     /// # Errors
     /// The errors of [`Snapshot::open`].
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self> {
-        let map = map(path).map_err(|error| match error {
+        let bytes = if options.in_memory { read(path) } else { map(path) };
+        let bytes = bytes.map_err(|error| match error {
             Error::Source { .. } => {
                 let error = CoreError::malformed("a snapshot", "an empty file", "a header");
                 Error::Snapshot { file: path.display().to_string(), error }
             }
             other => other,
         })?;
-        Self::of_map(map, path, options)
+        Self::of_bytes(bytes, path, options)
     }
 
-    /// Like [`Snapshot::open_with`], for a file that is already mapped.
-    pub(crate) fn of_map(map: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
+    /// Like [`Snapshot::open_with`], for a file that is already mapped or read.
+    pub(crate) fn of_bytes(bytes: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
-        let file = Sections::read(map).map_err(named)?;
+        let file = Sections::read(bytes).map_err(named)?;
         if options.verify {
             file.verify().map_err(named)?;
         }
@@ -181,7 +185,7 @@ impl Snapshot {
     }
 }
 
-/// The sections of a mapped file.
+/// The sections of a file.
 pub(crate) struct Sections {
     map: Arc<Mmap>,
     header: Header,

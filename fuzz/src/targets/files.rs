@@ -35,7 +35,7 @@ pub(super) fn snapshot() -> Target {
             let _ = fs::remove_file(&path);
             fs::write(&path, file).unwrap();
             let verified = outcome(&Snapshot::open(&path));
-            let opened = Snapshot::open_with(&path, OpenOptions { verify: false, owner: None });
+            let opened = Snapshot::open_with(&path, OpenOptions { verify: false, ..OpenOptions::default() });
             if let Ok(snapshot) = &opened {
                 snapshot.bundle().encode();
                 assert!(snapshot.server.answer(ErasedSession::default(), b"no query").is_err());

@@ -95,7 +95,7 @@ fn a_replaced_file_is_served() {
     assert_eq!(memory.len(), 2, "at the start and after the load\n{log}");
     for line in memory {
         assert_eq!(line["database"], "words");
-        assert!(["mapped", "hint", "material"].iter().all(|part| line[part].is_u64()), "{line}");
+        assert!(["snapshot", "hint", "material"].iter().all(|part| line[part].is_u64()), "{line}");
         assert!(cfg!(not(target_os = "linux")) || line["resident"].as_u64() > Some(1 << 20), "{line}");
     }
     let queries: Vec<_> = lines.iter().filter(|line| line["message"] == "query").collect();

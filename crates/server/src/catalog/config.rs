@@ -29,6 +29,8 @@ impl DatabaseConfig {
 pub(crate) struct CatalogOptions {
     /// Time for which an old version is answered after a swap.
     pub(crate) keep_old: Duration,
+    /// Maps snapshot files instead of reading them into memory.
+    pub(crate) mapped: bool,
     /// Allows schemes without privacy.
     pub(crate) allow_not_private: bool,
     /// Set if there is a registry for client keys. Databases that need one are refused otherwise.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::{Bundle, KeywordLayout};
-use papir_store::Snapshot;
+use papir_store::{OpenOptions, Snapshot};
 
 use super::checkpoint::Checkpoint;
 use super::error::QueryError;
@@ -50,17 +50,25 @@ pub struct Database {
     public_part: OnceLock<Bytes>,
     public_part_bytes: u64,
     checkpoint: Option<Checkpoint>,
-    mapped: u64,
+    snapshot: u64,
 }
 
 impl Database {
-    /// Loads a snapshot file.
+    /// Reads a snapshot file into memory. What happens to the file later does not matter.
     ///
     /// # Errors
-    /// See [`Snapshot::open`]; [`papir_store::Error::Checkpoint`] for a signed database under
+    /// See [`Snapshot::open_with`]; [`papir_store::Error::Checkpoint`] for a signed database under
     /// another name than its own.
     pub fn open(name: &str, path: &Path) -> papir_store::Result<Self> {
-        Self::from_snapshot(name, Snapshot::open(path)?)
+        Self::open_with(name, path, OpenOptions { in_memory: true, ..OpenOptions::default() })
+    }
+
+    /// Like [`Database::open`], with options.
+    ///
+    /// # Errors
+    /// The errors of [`Database::open`].
+    pub fn open_with(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
+        Self::from_snapshot(name, Snapshot::open_with(path, options)?)
             .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })
     }
 
@@ -72,7 +80,7 @@ impl Database {
         let Snapshot { server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
         let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
         let database = Self::new_verifiable(name, server, keyword, commitment_top);
-        Ok(Self { mapped: file_bytes, checkpoint, ..database })
+        Ok(Self { snapshot: file_bytes, checkpoint, ..database })
     }
 
     /// Serves a prepared database. `keyword` is its key layout, if it is keyed.
@@ -103,7 +111,7 @@ impl Database {
             description,
             public_part: OnceLock::new(),
             checkpoint: None,
-            mapped: 0,
+            snapshot: 0,
         }
     }
 
@@ -157,9 +165,9 @@ impl Database {
         self.max_batch
     }
 
-    /// Bytes of the mapped snapshot file; 0 for a database in memory.
-    pub(crate) fn mapped(&self) -> u64 {
-        self.mapped
+    /// Bytes of the snapshot file; 0 for a database without one.
+    pub(crate) fn snapshot(&self) -> u64 {
+        self.snapshot
     }
 
     /// Length of [`Self::public_part`] in bytes, without encoding it.

@@ -7,9 +7,9 @@ use super::versions::VersionView;
 pub(crate) struct MemoryUse {
     /// Number of versions.
     pub(crate) versions: usize,
-    /// Bytes of mapped snapshot files. The system caches as much of them as it can.
-    pub(crate) mapped: u64,
-    /// Bytes of the encoded databases, in mapped files or not.
+    /// Bytes of snapshot files, in memory or mapped.
+    pub(crate) snapshot: u64,
+    /// Bytes of the encoded databases, whether in snapshot files or not.
     pub(crate) encoded: u64,
     /// Bytes of other precomputed data.
     pub(crate) material: u64,
@@ -24,7 +24,7 @@ impl MemoryUse {
             let sizes = &database.description().sizes;
             Self {
                 versions: sum.versions + 1,
-                mapped: sum.mapped + database.mapped(),
+                snapshot: sum.snapshot + database.snapshot(),
                 encoded: sum.encoded + sizes.database,
                 material: sum.material + sizes.material,
                 hint: sum.hint + sizes.hint,
@@ -34,16 +34,16 @@ impl MemoryUse {
 
     /// The bytes by name.
     pub(crate) fn parts(&self) -> [(&'static str, u64); 4] {
-        let Self { mapped, encoded, material, hint, .. } = *self;
-        [("mapped", mapped), ("encoded", encoded), ("material", material), ("hint", hint)]
+        let Self { snapshot, encoded, material, hint, .. } = *self;
+        [("snapshot", snapshot), ("encoded", encoded), ("material", material), ("hint", hint)]
     }
 }
 
 /// Logs the memory of a database and of the process.
 pub(crate) fn report(database: &str, versions: &[VersionView]) {
-    let MemoryUse { versions, mapped, encoded, material, hint } = MemoryUse::of(versions);
+    let MemoryUse { versions, snapshot, encoded, material, hint } = MemoryUse::of(versions);
     let resident = resident();
-    tracing::info!(database, versions, mapped, encoded, material, hint, resident, "memory");
+    tracing::info!(database, versions, snapshot, encoded, material, hint, resident, "memory");
 }
 
 /// Resident bytes of this process; `None` if the system does not report them.

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use papir_core::Version;
+use papir_store::OpenOptions;
 
 use crate::error::Error;
 
@@ -187,7 +188,8 @@ impl Catalog {
     }
 
     fn open(&self, name: &str, path: &Path) -> papir_store::Result<Database> {
-        let database = Database::open(name, path)?;
+        let options = OpenOptions { in_memory: !self.options.mapped, ..OpenOptions::default() };
+        let database = Database::open_with(name, path, options)?;
         database.check_private(self.options.allow_not_private)?;
         Ok(database)
     }

@@ -11,11 +11,11 @@ pub(super) fn detail(versions: &[VersionView]) -> Option<DatabaseDetail> {
         let version = view.database.version().to_string();
         view.left.map(|left| PreviousVersion { version, seconds_left: left.as_secs() })
     });
-    let MemoryUse { versions: count, mapped, encoded, material, hint } = MemoryUse::of(versions);
+    let MemoryUse { versions: count, snapshot, encoded, material, hint } = MemoryUse::of(versions);
     Some(DatabaseDetail {
         info: info(&versions.first()?.database),
         previous_versions: previous.collect(),
-        memory: Memory { versions: count, mapped, encoded, material, hint },
+        memory: Memory { versions: count, snapshot, encoded, material, hint },
     })
 }
 

@@ -16,7 +16,7 @@
 //! | `papir_version_info` | gauge | `database`, `version`, `scheme`, `newest` | 1 for each answered version |
 //! | `papir_version_age_seconds` | gauge | `database`, `version` | Time since the version was loaded |
 //! | `papir_loads_total` | counter | `database`, `outcome` | Loads of database versions: `ok`, or `failed` if the old version stays |
-//! | `papir_database_bytes` | gauge | `database`, `part` | Bytes of all answered versions: `mapped` files, `encoded` database, `material`, `hint` |
+//! | `papir_database_bytes` | gauge | `database`, `part` | Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint` |
 //! | `papir_clients` | gauge | `database`, `state` | Clients by state: `registered`, or `uploading` keys |
 //! | `papir_tickets` | gauge | `database`, `state` | Tickets by state: `ready`, or `used` and kept for retries |
 //! | `papir_client_bytes` | gauge | `database` | Bytes of registered clients' keys and tickets |
@@ -80,7 +80,7 @@ metrics! {
     LOADS = Counter "papir_loads_total"
         "Loads of database versions: `ok`, or `failed` if the old version stays";
     DATABASE_BYTES = Gauge "papir_database_bytes"
-        "Bytes of all answered versions: `mapped` files, `encoded` database, `material`, `hint`";
+        "Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint`";
     CLIENTS = Gauge "papir_clients" "Clients by state: `registered`, or `uploading` keys";
     TICKETS = Gauge "papir_tickets"
         "Tickets by state: `ready`, or `used` and kept for retries";

@@ -36,6 +36,9 @@ pub struct ServerConfig {
     /// Memory for the bodies of requests that are arriving or waiting, in bytes. One client holds at
     /// most a quarter of it with several bodies.
     pub max_upload_bytes: usize,
+    /// Maps snapshot files instead of reading them into memory, for files larger than the memory. A
+    /// program that writes to such a file or truncates it changes the answers or ends the service.
+    pub mapped: bool,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
     /// Time limit for receiving a request body.
@@ -69,6 +72,7 @@ impl Default for ServerConfig {
             max_concurrent: 2,
             max_queued: 1024,
             max_upload_bytes: 256 << 20,
+            mapped: false,
             allow_not_private: false,
             body_timeout: Duration::from_secs(30),
             keep_old: Duration::from_secs(600),
@@ -105,6 +109,7 @@ impl ServerConfig {
     pub(crate) fn catalog_options(&self) -> CatalogOptions {
         CatalogOptions {
             keep_old: self.keep_old,
+            mapped: self.mapped,
             allow_not_private: self.allow_not_private,
             has_registry: self.registry.is_some(),
             sources: self.sources.clone(),

@@ -125,7 +125,7 @@ fn labels_of_expired_versions_disappear() {
             ("papir_database_bytes{database=\"table\",part=\"encoded\"}", 3 * sizes.database as usize),
             ("papir_database_bytes{database=\"table\",part=\"material\"}", 3 * sizes.material as usize),
             ("papir_database_bytes{database=\"table\",part=\"hint\"}", 3 * sizes.hint as usize),
-            ("papir_database_bytes{database=\"table\",part=\"mapped\"}", 0),
+            ("papir_database_bytes{database=\"table\",part=\"snapshot\"}", 0),
         ],
     );
     if cfg!(target_os = "linux") {

@@ -161,7 +161,7 @@ fn a_version_loaded_again_is_kept_once() {
     }
     let info = get(&format!("{}/v1/databases/words", server.url())).json();
     assert_eq!(info["memory"]["versions"], 1);
-    assert_eq!(info["memory"]["mapped"], std::fs::metadata(&path).unwrap().len());
+    assert_eq!(info["memory"]["snapshot"], std::fs::metadata(&path).unwrap().len());
 }
 
 /// Stops the clients even if the test fails.

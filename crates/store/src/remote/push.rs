@@ -37,7 +37,7 @@ pub fn push(
 ) -> Result<PushReport> {
     let map = map(file)?;
     progress.stage("verifying", 1);
-    let snapshot = Snapshot::of_map(Arc::clone(&map), file, OpenOptions::default())?;
+    let snapshot = Snapshot::of_bytes(Arc::clone(&map), file, OpenOptions::default())?;
     psi::refuse(&snapshot, file, "it contains the key that masks the elements")?;
     check_bytes(map.len() as u64, options.part_bytes)?;
     let manifest = describe(&map, snapshot.server.version(), options.part_bytes, progress);

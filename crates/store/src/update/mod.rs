@@ -120,7 +120,7 @@ fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordS
 
 /// Checks that no other update or build has replaced the file meanwhile.
 fn check_unchanged(expected: Version, options: &UpdateOptions) -> Result<()> {
-    let now = Snapshot::open_with(&options.file, OpenOptions { verify: false, owner: None })?;
+    let now = Snapshot::open_with(&options.file, OpenOptions { verify: false, ..OpenOptions::default() })?;
     let found = now.server.version();
     if found == expected {
         return Ok(());

@@ -49,7 +49,7 @@ fn every_flipped_byte_is_detected_and_named() {
         let mut bytes = good.clone();
         bytes[position] ^= 0x10;
         std::fs::write(&path, bytes).unwrap();
-        let unverified = Snapshot::open_with(&path, OpenOptions { verify: false, owner: None });
+        let unverified = Snapshot::open_with(&path, OpenOptions { verify: false, ..OpenOptions::default() });
         drop(unverified);
         error(&path)
     };
