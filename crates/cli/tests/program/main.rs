@@ -12,6 +12,8 @@ mod inspecting;
 mod loading;
 mod manual;
 mod newton;
+#[cfg(target_os = "linux")]
+mod notifying;
 mod operating;
 mod plan;
 mod protection;
