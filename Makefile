@@ -86,9 +86,9 @@ image-check: debug-program ## The final stage of deploy/Dockerfile, in a folder 
 	@command -v debootstrap >/dev/null || { $(APT_INSTALL) debootstrap >/dev/null 2>&1; } || true
 	python3 tools/image_check.py target/debug/papir
 
-# Built with the features of the tests, which have built it already.
+# The program as the tests build it, so that nothing is built twice.
 debug-program:
-	$(CARGO) build --locked --workspace --bin papir
+	$(CARGO) test --locked --workspace --test program --no-run
 
 publish-dry-run:
 	$(CARGO) publish --dry-run --workspace --locked --allow-dirty
