@@ -3,7 +3,8 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run
+.PHONY: help demo test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
+  debug-program deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -20,6 +21,7 @@ test: lint ## Everything that must hold before a commit: lint, then the tests of
 test-long: lint msrv ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(CARGO) test --locked --workspace -- --include-ignored
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
+	$(MAKE) deploy-check
 	$(MAKE) publish-dry-run
 
 # The oldest Rust release that papir supports, as in Cargo.toml.
@@ -55,6 +57,39 @@ audit: ## Dependencies: known vulnerabilities, licences, sources, duplicate vers
 	@$(CARGO) deny --log-level error check advisories \
 	  || { echo "no advisories checked: their database could not be fetched, or the report above names one" >&2; exit 1; }
 
+# What operators deploy is checked with their own tools, which the other tests do without.
+deploy-check: alerts-check unit-check chart-check image-check ## The alerts, the unit, the chart and the image.
+
+TOOLS := $(CURDIR)/target/tools
+PROMTOOL = $(shell command -v promtool || echo $(TOOLS)/prometheus/usr/bin/promtool)
+HELM = $(TOOLS)/helm
+HELM_VERSION := v3.22.0
+KUBERNETES_VALIDATE := kubernetes-validate==1.37.0
+
+alerts-check: alerts-tools
+	$(PROMTOOL) check rules deploy/prometheus/alerts.yml
+	$(PROMTOOL) test rules deploy/prometheus/alerts_test.yml
+
+# `verify` looks for the program of the unit, so a copy names one that exists.
+unit-check:
+	@mkdir -p target/unit-check
+	@sed 's#/usr/local/bin/papir#/bin/true#' deploy/papir.service > target/unit-check/papir.service
+	@set -o pipefail; if command -v systemd-analyze >/dev/null; then \
+	  systemd-analyze verify --man=no target/unit-check/papir.service \
+	  && systemd-analyze security --offline=true --threshold=20 target/unit-check/papir.service | tail -1; \
+	else echo "papir.service is not checked: systemd-analyze is missing" >&2; fi
+
+chart-check: chart-tools alerts-tools debug-program
+	$(TOOLS)/kubernetes/bin/python tools/chart_check.py $(HELM) $(PROMTOOL) target/debug/papir
+
+image-check: debug-program ## The final stage of deploy/Dockerfile, in a folder made by debootstrap.
+	@command -v debootstrap >/dev/null || { $(APT_INSTALL) debootstrap >/dev/null 2>&1; } || true
+	python3 tools/image_check.py target/debug/papir
+
+# The program as the tests build it, so that nothing is built twice.
+debug-program:
+	$(CARGO) test --locked --workspace --test program --no-run
+
 publish-dry-run:
 	$(CARGO) publish --dry-run --workspace --locked --allow-dirty
 
@@ -77,6 +112,25 @@ tools:
 	@missing=; \
 	for tool in $(CARGO) git cc; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	test -z "$$missing" || { echo "papir needs, and does not find:$$missing" >&2; exit 1; }
+
+APT_INSTALL := [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -y -q --no-install-recommends
+
+# Only the program, and no service as in the whole package.
+alerts-tools:
+	@test -x "$(PROMTOOL)" \
+	  || { mkdir -p $(TOOLS)/prometheus && cd $(TOOLS)/prometheus && { apt-get download prometheus || { apt-get update && apt-get download prometheus; }; } \
+	       && dpkg -x prometheus_*.deb . ; } >/dev/null 2>&1 \
+	  || { echo "promtool is missing: install Prometheus" >&2; exit 1; }
+
+chart-tools:
+	@missing=; \
+	test -x $(HELM) || GOFLAGS=-mod=mod GOBIN=$(TOOLS) go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION) 2>/dev/null \
+	  || missing="$$missing helm (or Go, which builds it)"; \
+	test -x $(TOOLS)/kubernetes/bin/kubernetes-validate \
+	  || { python3 -m venv $(TOOLS)/kubernetes && $(TOOLS)/kubernetes/bin/pip install -q $(KUBERNETES_VALIDATE); } >/dev/null 2>&1 \
+	  || missing="$$missing kubernetes-validate (pip install $(KUBERNETES_VALIDATE))"; \
+	command -v openssl >/dev/null || missing="$$missing openssl"; \
+	test -z "$$missing" || { echo "the chart's check needs, and does not find:$$missing" >&2; exit 1; }
 
 test-tools: tools
 	@missing=; \

@@ -18,6 +18,7 @@ mod serve_config;
 mod sign_arguments;
 mod spans;
 mod state_arguments;
+mod systemd;
 mod trust_arguments;
 
 use std::io::Write;

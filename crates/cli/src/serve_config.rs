@@ -22,7 +22,8 @@ use papir_plan::units::Bytes;
 
 /// Prefix of the environment variables that set options.
 pub(crate) const VARIABLES: &str = "PAPIR_SERVE_";
-/// Variable that lists the snapshots to serve if no argument does; separated as in PATH.
+/// Variable that lists the snapshots to serve if no argument does; separated as in PATH, but not at
+/// the `:` of a URL's `://`.
 pub(crate) const FILES_VARIABLE: &str = "PAPIR_SERVE_FILES";
 /// Maximum length of a configuration file in bytes.
 const MAX_CONFIG_FILE: u64 = 1 << 20;
@@ -386,6 +387,7 @@ impl Settings {
             protection,
             psi: None,
             on_query: None,
+            on_state: None,
         })
     }
 

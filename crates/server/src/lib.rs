@@ -59,4 +59,4 @@ pub use error::Error;
 pub use listen::{Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use server::{BoundServer, Server};
-pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, check};
+pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check};

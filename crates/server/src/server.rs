@@ -14,7 +14,9 @@ use crate::error::Error;
 use crate::http::{Http, router};
 use crate::listen::{self, Listen, Listener, Timeouts};
 use crate::psi::Psi;
-use crate::service::{App, Hangup, ReloadHandle, ServerConfig, Watch, abnormal, start_housekeeping};
+use crate::service::{
+    App, Hangup, ReloadHandle, ServerConfig, State, StateObserver, Watch, abnormal, start_housekeeping,
+};
 
 /// Starts servers.
 pub struct Server;
@@ -31,6 +33,7 @@ pub struct BoundServer {
     watching: JoinSet<()>,
     /// Prepares tickets until dropped.
     worker: Option<Worker>,
+    on_state: Option<StateObserver>,
 }
 
 impl Server {
@@ -101,7 +104,8 @@ impl BoundServer {
         let start =
             |registry| Worker::start(&app.catalog, registry, app.queries.executor.activity(), config.threads);
         let worker = app.registry.as_ref().map(start).transpose()?;
-        Ok(Self { app, address, hangup, watch, stop, accepting, watching, worker })
+        let on_state = config.on_state.clone();
+        Ok(Self { app, address, hangup, watch, stop, accepting, watching, worker, on_state })
     }
 
     /// The bound address and port; `None` for a Unix socket.
@@ -129,7 +133,7 @@ impl BoundServer {
     /// Serves until `shutdown` completes, then accepts no new requests and finishes the running
     /// ones.
     ///
-    /// Each SIGHUP reloads all snapshots. If `watch` is configured, a replaced snapshot file is
+    /// Each SIGHUP reloads all snapshots. `on_state` is told when that begins and ends. If `watch` is configured, a replaced snapshot file is
     /// loaded automatically. After `shutdown`, connections without a running request are closed
     /// after the configured `body_timeout`.
     ///
@@ -138,13 +142,17 @@ impl BoundServer {
     pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let handle = self.reload_handle();
         self.app.report();
+        let report = |state| self.on_state.iter().for_each(|observer| observer(state));
+        report(State::Ready);
         let reload_forever = async {
             loop {
                 self.hangup.wait().await;
+                report(State::Reloading);
                 tracing::info!("SIGHUP: reloading all snapshots");
                 if let Err(error) = handle.reload().await {
                     tracing::error!(%error, "not reloaded");
                 }
+                report(State::Ready);
             }
         };
         tokio::select! {
@@ -152,6 +160,7 @@ impl BoundServer {
             () = reload_forever => {}
             () = self.watch.run(&self.app) => {}
         }
+        report(State::Stopping);
         drop(self.stop);
         drop(self.watching);
         drop(self.worker);

@@ -38,7 +38,7 @@ mod writer;
 
 pub use build::{BuildOptions, BuildReport, Preparation, build, build_with};
 pub use error::{Error, Result};
-pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, timestamp};
+pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
 pub use resign::{attach, sign};
 pub use signing::{Sign, stored_log};
 pub use snapshot::{OpenOptions, SectionInfo, Snapshot};

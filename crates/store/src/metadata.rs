@@ -1,6 +1,7 @@
 //! Metadata of a snapshot, stored as JSON.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::ops::Range;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use papir_lookup::{BucketTarget, TableReport};
 use serde::{Deserialize, Serialize};
@@ -157,6 +158,25 @@ pub fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// Parses a time in the form that [`timestamp`] writes; `None` for any other.
+pub fn parse_timestamp(text: &str) -> Option<SystemTime> {
+    let number = |range: Range<usize>| text.get(range)?.parse::<u64>().ok();
+    let days = days_until(number(0..4)?, number(5..7)?, number(8..10)?)?;
+    let seconds = (days * 24 + number(11..13)?) * 3600 + number(14..16)? * 60 + number(17..19)?;
+    let time = UNIX_EPOCH + Duration::from_secs(seconds);
+    // Dates that do not exist and other forms are written differently.
+    (timestamp(time) == text).then_some(time)
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar; `None` for earlier ones.
+///
+/// The inverse of [`civil`], which explains the count.
+fn days_until(year: u64, month: u64, day: u64) -> Option<u64> {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    (year * 365 + leap_days + (153 * month + 2) / 5 + day).checked_sub(719_469)
+}
+
 /// Year, month and day of the Gregorian calendar, `days` after 1970-01-01 (negative: before).
 ///
 /// Counts from 1 March of the year 0, so that the leap day comes last in a year and the months'
@@ -174,8 +194,6 @@ pub(crate) fn civil(days: i64) -> (i64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -187,7 +205,26 @@ mod tests {
             (1_709_251_200, "2024-03-01T00:00:00Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ] {
-            assert_eq!(timestamp(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
+            let time = UNIX_EPOCH + Duration::from_secs(seconds);
+            assert_eq!(timestamp(time), expected);
+            assert_eq!(parse_timestamp(expected), Some(time));
+        }
+    }
+
+    #[test]
+    fn other_forms_are_no_times() {
+        for text in [
+            "",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-00-00T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01 00:00:00Z",
+            "2026-01-01T00:00:00+01:00",
+            "2026-01-01T00:00:0éZ",
+        ] {
+            assert_eq!(parse_timestamp(text), None, "{text}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `papir serve`: answers queries to prepared databases over HTTP until stopped.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use papir_server::{BoundServer, Server, ServerConfig};
@@ -13,6 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::observed_query;
 use crate::open_files;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
+use crate::systemd;
 
 /// Serve prepared databases over HTTP.
 ///
@@ -77,6 +79,7 @@ pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
 
 /// Serves until a stop signal, or until the end of stdin if `until_stdin_ends`.
 fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: bool) -> Outcome {
+    let config = ServerConfig { on_state: Some(Arc::new(systemd::tell)), ..config };
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let signal = stop_signal()?;
@@ -92,6 +95,7 @@ fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: 
         start_log(log_format);
         few_files.iter().for_each(|reason| tracing::warn!("{reason}"));
         announce(&server)?;
+        systemd::watchdog();
         server.serve(stop).await?;
         Ok(ExitCode::SUCCESS)
     })
@@ -116,7 +120,28 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
 }
 
 fn files_of_environment() -> Vec<PathBuf> {
-    std::env::var_os(FILES_VARIABLE).map_or_else(Vec::new, |all| std::env::split_paths(&all).collect())
+    std::env::var_os(FILES_VARIABLE).map_or_else(Vec::new, |all| split_files(&all))
+}
+
+/// Splits a list of paths and URLs like PATH, except at the `:` of `s3://`.
+fn split_files(all: &OsStr) -> Vec<PathBuf> {
+    let mut files: Vec<OsString> = Vec::new();
+    for part in std::env::split_paths(all).map(OsString::from) {
+        match files.last_mut() {
+            Some(scheme) if is_scheme(scheme) && part.as_encoded_bytes().starts_with(b"//") => {
+                scheme.push(":");
+                scheme.push(part);
+            }
+            _ => files.push(part),
+        }
+    }
+    files.into_iter().map(PathBuf::from).collect()
+}
+
+/// Returns whether a URL could start with this. A scheme that papir does not know counts too, so
+/// that the error names the whole URL. A file name with an extension does not.
+fn is_scheme(text: &OsStr) -> bool {
+    !text.is_empty() && text.as_encoded_bytes().iter().all(u8::is_ascii_alphanumeric)
 }
 
 /// Refuses environment variables that have the options' prefix but set no option.
@@ -196,4 +221,25 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
         // If Ctrl-C cannot be caught, the system's default handling ends the process.
         let _ = tokio::signal::ctrl_c().await;
     })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_not_split() {
+        let split = |all: &str| {
+            let files = split_files(all.as_ref()).into_iter();
+            files.map(|file| file.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(split("/data/a.papir"), ["/data/a.papir"]);
+        assert_eq!(split("a.papir:/data/b.papir"), ["a.papir", "/data/b.papir"]);
+        assert_eq!(
+            split("s3://bucket/a.papir:b.papir:file:///data/c.papir:gs://d/e.papir"),
+            ["s3://bucket/a.papir", "b.papir", "file:///data/c.papir", "gs://d/e.papir"],
+        );
+        assert_eq!(split("https://host/a.papir"), ["https://host/a.papir"], "the error names all of it");
+        assert_eq!(split("a.papir://data/b.papir"), ["a.papir", "//data/b.papir"]);
+    }
 }

@@ -6,12 +6,16 @@ mod building;
 mod clients;
 mod configuration;
 mod demo;
+mod deploying;
 mod encrypted;
 mod getting;
 mod inspecting;
 mod loading;
 mod manual;
+mod monitoring;
 mod newton;
+#[cfg(target_os = "linux")]
+mod notifying;
 mod operating;
 mod plan;
 mod protection;

@@ -1,6 +1,7 @@
 //! `papir push`, `papir pull` and `papir serve` with an object store, here a folder.
 
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
@@ -60,7 +61,7 @@ fn a_pushed_database_is_served_and_reloaded_on_sighup() {
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3", "--database", "words"]), "value-3");
 
     succeeds(&["push", &folder.words(30, "plain"), &url(&store)]);
-    let status = std::process::Command::new("kill").args(["-HUP", &service.id().to_string()]).status();
+    let status = Command::new("kill").args(["-HUP", &service.id().to_string()]).status();
     assert!(status.unwrap().success());
     let get = || papir(&["get", &service.url, OPEN, "key-20"]).status.code();
     let begin = Instant::now();
@@ -73,4 +74,22 @@ fn a_pushed_database_is_served_and_reloaded_on_sighup() {
         &["serve", "--listen", "127.0.0.1:0", &nowhere, "--cache", &cache],
         &["`none`", "no such object", "none.papir.manifest.json"],
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_variable_for_files_takes_urls() {
+    let (folder, store) = (Folder::new(), Folder::new());
+    succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);
+    let files = format!("{}:{}", url(&store), folder.numbers(5, "plain"));
+    let output = Command::new(env!("CARGO_BIN_EXE_papir"))
+        .args(["serve", "--check-config", OPEN, "--cache", &folder.path("cache")])
+        .env("PAPIR_SERVE_FILES", files)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed: toml::Table = String::from_utf8(output.stdout).unwrap().parse().unwrap();
+    let databases = printed["database"].as_array().unwrap();
+    assert_eq!(databases[0]["path"].as_str(), Some(url(&store).as_str()));
+    assert_eq!(databases[1]["path"].as_str(), Some(folder.path("numbers.papir").as_str()));
 }

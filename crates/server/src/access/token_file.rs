@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use papir_core::Formats;
-use papir_store::timestamp;
+use papir_store::{parse_timestamp, timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -98,6 +98,11 @@ impl TokenEntry {
     pub fn has_expired(&self, now: SystemTime) -> bool {
         // Timestamps of this form sort lexicographically.
         self.expires.as_ref().is_some_and(|expires| *expires <= timestamp(now))
+    }
+
+    /// Time at which the token expires; `None` for never.
+    pub(crate) fn expiry(&self) -> Option<SystemTime> {
+        parse_timestamp(self.expires.as_deref()?)
     }
 
     fn check(&self) -> Result<(), &'static str> {

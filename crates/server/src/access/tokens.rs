@@ -67,6 +67,13 @@ impl Tokens {
         (!known.entry.has_expired(SystemTime::now())).then(|| known.grant.clone())
     }
 
+    /// Time at which the next of the valid tokens expires; `None` if none of them expires.
+    pub(crate) fn next_expiry(&self) -> Option<SystemTime> {
+        let now = SystemTime::now();
+        let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+        table.iter().filter_map(|known| known.entry.expiry()).filter(|time| *time > now).min()
+    }
+
     /// Reads all files again. If one is invalid, the previous tokens stay valid.
     pub(crate) fn reload(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -71,7 +71,7 @@ impl ClientLimiter {
     }
 
     /// Charges `cost` requests to a client, or returns the advised retry delay. `None` if no limit
-    /// is set.
+    /// is set. A request that costs nothing is not limited in its rate.
     ///
     /// A client with at least one request left may send a batch that costs more; its balance
     /// becomes negative. Otherwise a client whose burst is smaller than a batch could never send
@@ -133,7 +133,7 @@ impl Usage {
         if limits.per_client > 0 && self.running >= limits.per_client {
             return Err(Duration::from_secs(BUSY_ADVICE));
         }
-        if let Some(rate) = limits.rate {
+        if let Some(rate) = limits.rate.filter(|_| cost > 0) {
             self.fill(limits, now);
             if self.level < 1.0 {
                 let wait = ((1.0 - self.level) / rate.per_second()).ceil() as u64;

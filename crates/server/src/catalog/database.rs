@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::{Bundle, KeywordLayout};
-use papir_store::{OpenOptions, Snapshot};
+use papir_store::{Metadata, OpenOptions, Snapshot, parse_timestamp};
 
 use super::checkpoint::Checkpoint;
 use super::error::QueryError;
@@ -50,6 +51,7 @@ pub struct Database {
     public_part: OnceLock<Bytes>,
     public_part_bytes: u64,
     checkpoint: Option<Checkpoint>,
+    published: Option<SystemTime>,
     snapshot: u64,
 }
 
@@ -77,10 +79,11 @@ impl Database {
     /// # Errors
     /// [`papir_checkpoint::Error::Database`] for a signed database under another name than its own.
     pub fn from_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
-        let Snapshot { server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
+        let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
         let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
         let database = Self::new_verifiable(name, server, keyword, commitment_top);
-        Ok(Self { snapshot: file_bytes, checkpoint, ..database })
+        let published = published(&metadata, checkpoint.as_ref());
+        Ok(Self { snapshot: file_bytes, checkpoint, published, ..database })
     }
 
     /// Serves a prepared database. `keyword` is its key layout, if it is keyed.
@@ -111,6 +114,7 @@ impl Database {
             description,
             public_part: OnceLock::new(),
             checkpoint: None,
+            published: None,
             snapshot: 0,
         }
     }
@@ -143,6 +147,12 @@ impl Database {
     /// The owner's signed checkpoint; `None` if the database is not signed.
     pub(crate) fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_ref()
+    }
+
+    /// Time at which the version was signed or, without a signature, built or last updated; `None`
+    /// for a database in memory.
+    pub(crate) fn published(&self) -> Option<SystemTime> {
+        self.published
     }
 
     /// The prepared database.
@@ -264,6 +274,14 @@ impl Database {
                 concatenate(answers.by_ref().take(count).collect(), count, request.newest)
             })
             .collect()
+    }
+}
+
+/// See [`Database::published`].
+fn published(metadata: &Metadata, checkpoint: Option<&Checkpoint>) -> Option<SystemTime> {
+    match checkpoint {
+        Some(signed) => UNIX_EPOCH.checked_add(Duration::from_secs(signed.time)),
+        None => parse_timestamp(metadata.updated.as_ref().unwrap_or(&metadata.created)),
     }
 }
 

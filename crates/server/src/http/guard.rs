@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{MatchedPath, RawPathParams, Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -22,6 +22,10 @@ use crate::service::App;
 /// Time for which the body of a refused request is read, so that the client can receive the
 /// response without holding its connection for long.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// Routes that read as much as a query or more.
+const DOWNLOADS: [&str; 3] =
+    ["/v1/databases/{name}/public", "/v1/databases/{name}/clients/{id}/tickets/{number}", "/v1/psi/filter"];
 
 /// Documents the errors of [`check`].
 pub(super) fn documented(mut routes: Routes) -> Routes {
@@ -65,6 +69,10 @@ pub(super) async fn check(
         }
         Err(problem) => {
             tracing::info!(status = problem.status().as_u16(), code = problem.code(), "refused");
+            if let Some(database) = name.filter(|_| is_query(&request)) {
+                // Without its time: a flood of refusals would hide that answers are slow.
+                app.metrics.outcome(app.catalog.known(database), problem.code());
+            }
             // A client that sent `Expect: 100-continue` will not send its body.
             if !request.headers().contains_key(header::EXPECT) {
                 body::drain(request.into_body(), app.body_timeout.min(DRAIN_TIME)).await;
@@ -101,7 +109,8 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
 }
 
 /// Number of requests that a request counts as. A query request counts as the number of queries in
-/// its announced body, or as the largest batch if it announces no length.
+/// its announced body, or as the largest batch if it announces no length. Reading a description or
+/// a state counts as none: it is cheap, and a client does it to learn when it may ask again.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let (headers, path) = (request.headers(), request.uri().path());
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -109,8 +118,18 @@ fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     if let Some(cost) = psi::cost(path, announced) {
         return cost;
     }
-    let Some(database) = name.filter(|_| path.ends_with("/query") && request.method() == Method::POST) else {
-        return 1;
+    let Some(database) = name.filter(|_| is_query(request)) else {
+        return u64::from(!is_description(request));
     };
     app.catalog.get(database).map_or(1, |database| database.queries_in(announced))
+}
+
+fn is_query(request: &Request) -> bool {
+    request.method() == Method::POST && request.uri().path().ends_with("/query")
+}
+
+/// Returns whether a request only reads, and not one of the long responses.
+fn is_description(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    [Method::GET, Method::HEAD].contains(request.method()) && !DOWNLOADS.contains(&route)
 }

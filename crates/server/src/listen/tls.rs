@@ -29,7 +29,14 @@ pub struct TlsFiles {
 /// TLS configuration for handshakes. Read again on reload.
 pub(crate) struct Tls {
     files: TlsFiles,
-    current: RwLock<Arc<rustls::ServerConfig>>,
+    current: RwLock<Pair>,
+}
+
+/// A certificate chain with its key.
+#[derive(Clone)]
+struct Pair {
+    config: Arc<rustls::ServerConfig>,
+    expiry: Option<i64>,
 }
 
 impl TlsFiles {
@@ -42,7 +49,7 @@ impl TlsFiles {
         self.read().map(drop)
     }
 
-    fn read(&self) -> Result<rustls::ServerConfig, Error> {
+    fn read(&self) -> Result<Pair, Error> {
         let (certificate, key) = (&self.certificate, &self.key);
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&contents(certificate)?)
             .collect::<Result<_, _>>()
@@ -52,13 +59,14 @@ impl TlsFiles {
         }
         let private =
             PrivateKeyDer::from_pem_slice(&contents(key)?).map_err(|error| bad(key, no_key(error)))?;
+        let expiry = chain.iter().filter_map(not_after).min();
         let builder = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| bad(certificate, error))?
             .with_no_client_auth();
         let mut config = builder.with_single_cert(chain, private).map_err(|error| self.blame(error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        Ok(Pair { config: Arc::new(config), expiry })
     }
 
     /// Attributes an error to one of the two files.
@@ -76,15 +84,15 @@ impl TlsFiles {
 
 impl Tls {
     pub(crate) fn open(files: &TlsFiles) -> Result<Self, Error> {
-        let current = RwLock::new(Arc::new(files.read()?));
+        let current = RwLock::new(files.read()?);
         Ok(Self { files: files.clone(), current })
     }
 
     /// Reads the files again. If they are invalid, the previous pair stays in use.
     pub(crate) fn reload(&self) {
         match self.files.read() {
-            Ok(config) => {
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+            Ok(pair) => {
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
                 tracing::info!(certificate = %self.files.certificate.display(), "certificate loaded");
             }
             Err(error) => tracing::error!(%error, "certificate not loaded: keeping the previous one"),
@@ -93,8 +101,24 @@ impl Tls {
 
     /// An acceptor that uses the current pair.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+        TlsAcceptor::from(self.pair().config)
     }
+
+    /// Earliest expiry of a certificate in the chain, in seconds since 1970; `None` if it cannot be
+    /// read.
+    pub(crate) fn expiry(&self) -> Option<i64> {
+        self.pair().expiry
+    }
+
+    fn pair(&self) -> Pair {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The end of a certificate's validity, in seconds since 1970. rustls does not expose it.
+fn not_after(certificate: &CertificateDer<'_>) -> Option<i64> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    Some(parsed.validity().not_after.timestamp())
 }
 
 /// A file's bytes, wiped when dropped.

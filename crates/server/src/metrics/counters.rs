@@ -44,17 +44,24 @@ impl Metrics {
             for outcome in ["ok", "failed"] {
                 recorder.count(table::LOADS, &[("database", database), ("outcome", outcome)], 0);
             }
+            recorder.gauge(table::LOAD_FAILING, &[("database", database)], 0.0);
         }
         Ok(Self(recorder))
     }
 
     /// Counts a finished query request. `database` is `None` if its name is unknown.
     fn request(&self, database: Option<&str>, code: &'static str, time: Duration) {
-        let labels = [("database", database.unwrap_or(UNKNOWN)), ("code", code)];
-        self.0.count(table::QUERY_REQUESTS, &labels, 1);
+        self.outcome(database, code);
         if let Some(database) = database {
             self.stage(database, Stage::Total, time);
         }
+    }
+
+    /// Counts a query request by its outcome, without its time. `database` is `None` if its name is
+    /// unknown.
+    pub(crate) fn outcome(&self, database: Option<&str>, code: &'static str) {
+        let labels = [("database", database.unwrap_or(UNKNOWN)), ("code", code)];
+        self.0.count(table::QUERY_REQUESTS, &labels, 1);
     }
 
     /// Records the time of one stage.
@@ -93,6 +100,7 @@ impl Metrics {
     pub(crate) fn loaded(&self, database: &str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
         self.0.count(table::LOADS, &[("database", database), ("outcome", outcome)], 1);
+        self.0.gauge(table::LOAD_FAILING, &[("database", database)], if ok { 0.0 } else { 1.0 });
     }
 
     /// Counts a response. `route` is the path pattern; `None` counts as unknown.

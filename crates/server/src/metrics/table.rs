@@ -15,11 +15,15 @@
 //! | `papir_upload_bytes` | gauge | | Bytes of bodies that are arriving or waiting |
 //! | `papir_version_info` | gauge | `database`, `version`, `scheme`, `newest` | 1 for each answered version |
 //! | `papir_version_age_seconds` | gauge | `database`, `version` | Time since the version was loaded |
+//! | `papir_data_age_seconds` | gauge | `database`, `version` | Time since the version was signed or, without a signature, built or last updated |
 //! | `papir_loads_total` | counter | `database`, `outcome` | Loads of database versions: `ok`, or `failed` if the old version stays |
+//! | `papir_load_failing` | gauge | `database` | 1 if the last load of the database failed, else 0 |
 //! | `papir_database_bytes` | gauge | `database`, `part` | Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint` |
 //! | `papir_clients` | gauge | `database`, `state` | Clients by state: `registered`, or `uploading` keys |
 //! | `papir_tickets` | gauge | `database`, `state` | Tickets by state: `ready`, or `used` and kept for retries |
 //! | `papir_client_bytes` | gauge | `database` | Bytes of registered clients' keys and tickets |
+//! | `papir_certificate_expiry_seconds` | gauge | | Earliest expiry of a certificate in the TLS chain, as Unix time |
+//! | `papir_token_expiry_seconds` | gauge | | Earliest expiry of a valid token, as Unix time; absent if none expires |
 //! | `papir_ready` | gauge | | 1 when all databases are loaded |
 //! | `papir_registry_failing` | gauge | | 1 while the client registry cannot be read or changed |
 //! | `process_resident_memory_bytes` | gauge | | Resident memory of the process, if the system reports it |
@@ -77,14 +81,21 @@ metrics! {
     UPLOAD_BYTES = Gauge "papir_upload_bytes" "Bytes of bodies that are arriving or waiting";
     VERSION = Gauge "papir_version_info" "1 for each answered version";
     AGE = Gauge "papir_version_age_seconds" "Time since the version was loaded";
+    DATA_AGE = Gauge "papir_data_age_seconds"
+        "Time since the version was signed or, without a signature, built or last updated";
     LOADS = Counter "papir_loads_total"
         "Loads of database versions: `ok`, or `failed` if the old version stays";
+    LOAD_FAILING = Gauge "papir_load_failing" "1 if the last load of the database failed, else 0";
     DATABASE_BYTES = Gauge "papir_database_bytes"
         "Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint`";
     CLIENTS = Gauge "papir_clients" "Clients by state: `registered`, or `uploading` keys";
     TICKETS = Gauge "papir_tickets"
         "Tickets by state: `ready`, or `used` and kept for retries";
     CLIENT_BYTES = Gauge "papir_client_bytes" "Bytes of registered clients' keys and tickets";
+    CERTIFICATE_EXPIRY = Gauge "papir_certificate_expiry_seconds"
+        "Earliest expiry of a certificate in the TLS chain, as Unix time";
+    TOKEN_EXPIRY = Gauge "papir_token_expiry_seconds"
+        "Earliest expiry of a valid token, as Unix time; absent if none expires";
     READY = Gauge "papir_ready" "1 when all databases are loaded";
     REGISTRY_FAILING = Gauge "papir_registry_failing"
         "1 while the client registry cannot be read or changed";

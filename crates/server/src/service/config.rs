@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::protection::{Guard, Protection};
+use super::state::StateObserver;
 use crate::catalog::{Catalog, CatalogOptions, DatabaseConfig, Sources};
 use crate::clients::RegistryConfig;
 use crate::error::Error;
@@ -58,6 +59,8 @@ pub struct ServerConfig {
     pub psi: Option<PathBuf>,
     /// Observes query bodies, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
+    /// Observes the state of the running service.
+    pub on_state: Option<StateObserver>,
 }
 
 impl Default for ServerConfig {
@@ -82,6 +85,7 @@ impl Default for ServerConfig {
             registry: None,
             psi: None,
             on_query: None,
+            on_state: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The text of `GET /metrics`: counters, and gauges for the current state.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use super::app::App;
 use crate::catalog::{MemoryUse, VersionView, resident};
 use crate::error::Error;
@@ -33,6 +35,13 @@ fn process(state: &Recorder, app: &App) {
         state.gauge(metrics::REGISTRY_FAILING, &[], if registry.is_failing() { 1.0 } else { 0.0 });
     }
     state.gauge(metrics::BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+    if let Some(time) = app.guard.tls.as_ref().and_then(|tls| tls.expiry()) {
+        state.gauge(metrics::CERTIFICATE_EXPIRY, &[], time as f64);
+    }
+    if let Some(time) = app.guard.tokens.as_ref().and_then(|tokens| tokens.next_expiry()) {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        state.gauge(metrics::TOKEN_EXPIRY, &[], since.as_secs_f64());
+    }
     if let Some(bytes) = resident() {
         state.gauge(metrics::RESIDENT, &[], bytes as f64);
     }
@@ -46,6 +55,10 @@ fn database(state: &Recorder, name: &str, versions: &[VersionView]) {
         let labels = [("database", name), ("version", &version), ("scheme", scheme), ("newest", newest)];
         state.gauge(metrics::VERSION, &labels, 1.0);
         state.gauge(metrics::AGE, &labels[..2], age.as_secs_f64());
+        if let Some(published) = database.published() {
+            let age = SystemTime::now().duration_since(published).unwrap_or_default();
+            state.gauge(metrics::DATA_AGE, &labels[..2], age.as_secs_f64());
+        }
     }
     for (part, bytes) in MemoryUse::of(versions).parts() {
         state.gauge(metrics::DATABASE_BYTES, &[("database", name), ("part", part)], bytes as f64);

@@ -6,6 +6,7 @@
 //! | `app` | state shared by all requests |
 //! | `answering` | answers query requests in batches |
 //! | `reload`, `watch` | loading new snapshots: on request and on SIGHUP; on file changes |
+//! | `state` | states of a running service, for a supervisor |
 //! | `housekeeping` | periodic tasks |
 //! | `gauges` | the text of `GET /metrics` |
 
@@ -16,6 +17,7 @@ mod gauges;
 mod housekeeping;
 mod protection;
 mod reload;
+mod state;
 mod watch;
 
 pub(crate) use answering::AnswerError;
@@ -26,4 +28,5 @@ pub(crate) use housekeeping::start as start_housekeeping;
 pub use protection::Protection;
 pub use reload::ReloadHandle;
 pub(crate) use reload::{Hangup, abnormal};
+pub use state::{State, StateObserver};
 pub(crate) use watch::Watch;

@@ -28,7 +28,7 @@ fn rate(text: &str, burst: u32) -> ClientLimits {
 #[test]
 fn beyond_the_rate_a_client_is_told_when_to_retry() {
     let server = Running::start(limited(rate("1/h", 3)), vec![indexed("table", "plain", 50)]);
-    let url = format!("{}/v1/databases/table", server.url());
+    let url = format!("{}/v1/databases/table/public", server.url());
     for _ in 0..3 {
         assert_eq!(get(&url).status, 200);
     }
@@ -36,13 +36,15 @@ fn beyond_the_rate_a_client_is_told_when_to_retry() {
     assert_eq!((reply.status, reply.code().as_str()), (429, "too_many"));
     let after: u64 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((3000..=3600).contains(&after), "{after}");
-    assert_eq!(get(&format!("{}/healthz", server.url())).status, 200, "probes are not counted");
+    for free in ["/healthz", "/metrics", "/v1/databases", "/v1/databases/table"] {
+        assert_eq!(get(&format!("{}{free}", server.url())).status, 200, "{free} is not counted");
+    }
 }
 
 #[test]
 fn a_request_is_refused_before_its_body_is_sent() {
     let server = Running::start(limited(rate("1/h", 1)), vec![indexed("table", "plain", 50)]);
-    assert_eq!(get(&format!("{}/v1/databases", server.url())).status, 200);
+    assert_eq!(get(&format!("{}/v1/databases/table/public", server.url())).status, 200);
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\
                 expect: 100-continue\r\nconnection: close\r\n\r\n";
     let reply = exchange(server.address, head);
@@ -70,7 +72,7 @@ fn clients_behind_a_trusted_proxy_are_limited_separately() {
     };
     let ask = |server: &Running, forwarded: &str| {
         let headers = [("x-forwarded-for", forwarded)];
-        send("GET", &format!("{}/v1/databases", server.url()), &headers, b"").status
+        send("GET", &format!("{}/v1/databases/table/public", server.url()), &headers, b"").status
     };
     let (trusted, other) = (start("127.0.0.0/8"), start("10.0.0.0/8"));
     let asked = ["1.1.1.1", "1.1.1.1", "2.2.2.2", "3.3.3.3, 2.2.2.2", "me", "2.2.2.2, 127.0.0.9"];
@@ -88,7 +90,8 @@ fn tokens_are_limited_separately() {
     let server = Running::start(config, vec![indexed("table", "plain", 50)]);
     let ask = |token: &str| {
         let value = format!("Bearer {token}");
-        send("GET", &format!("{}/v1/databases", server.url()), &[("authorization", &value)], b"").status
+        let url = format!("{}/v1/databases/table/public", server.url());
+        send("GET", &url, &[("authorization", &value)], b"").status
     };
     assert_eq!([ask(&tokens[0]), ask(&tokens[0]), ask(&tokens[0])], [200, 200, 429]);
     assert_eq!([ask("nobody"), ask("nobody"), ask("nobody")], [401, 401, 401]);
@@ -97,8 +100,8 @@ fn tokens_are_limited_separately() {
 
 #[test]
 fn the_client_waits_as_long_as_advised() {
-    let server = Running::start(limited(rate("2/s", 2)), vec![indexed("table", "plain", 50)]);
-    // List, description, public part and query exceed the burst.
+    let server = Running::start(limited(rate("2/s", 1)), vec![indexed("table", "plain", 50)]);
+    // Public part and query exceed the burst.
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     assert_eq!(connection.get_index(7).unwrap(), record(7));
 }
