@@ -27,6 +27,11 @@ pub fn public(name: &str) -> String {
     database(name) + "/public"
 }
 
+/// One version of a path of a database: of its description or of its public part.
+pub fn of_version(path: &str, version: &str) -> String {
+    format!("{path}?version={}", escape(version))
+}
+
 /// The signed checkpoint of a database.
 pub fn checkpoint(name: &str) -> String {
     database(name) + "/checkpoint"
@@ -90,6 +95,8 @@ mod tests {
         assert_eq!(database("A-z_0.9~"), "/v1/databases/A-z_0.9%7E");
         assert_eq!(checkpoint_proof("words"), "/v1/databases/words/checkpoint/proof");
         assert_eq!(checkpoint_log("words"), "/v1/databases/words/checkpoint/log");
+        let version = of_version(&public("words"), "0123456789abcdef");
+        assert_eq!(version, "/v1/databases/words/public?version=0123456789abcdef");
     }
 
     #[test]

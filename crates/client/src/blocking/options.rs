@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use papir_core::OwnerKey;
 use papir_lookup::Root;
@@ -41,6 +42,9 @@ pub struct Options {
     /// not once the state is stored. A database that is not encrypted, or encrypted under another
     /// key, is then refused.
     pub owner_key: Option<OwnerKey>,
+    /// Time after which no request is tried again while the service is busy, starts, stops or cannot
+    /// be reached; `None` for a minute.
+    pub patience: Option<Duration>,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Additional schemes, besides those of the registry.
@@ -58,7 +62,11 @@ impl Options {
 
     /// The service at an address.
     pub(super) fn service(&self, url: &str) -> Result<Service> {
-        Service::new(url, self.token.clone(), self.insecure_http, Arc::new(Native::default()))
+        let service = Service::new(url, self.token.clone(), self.insecure_http, Arc::new(Native::default()))?;
+        Ok(match self.patience {
+            Some(patience) => service.with_patience(patience),
+            None => service,
+        })
     }
 
     /// The settings of the protocol core.

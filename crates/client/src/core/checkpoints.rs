@@ -65,6 +65,11 @@ impl OwnerTrust {
         self.known
     }
 
+    /// Returns whether an older version than the last one would be refused: the database is signed.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.known || self.accepted.is_some()
+    }
+
     /// Fetches and verifies the checkpoint of a version.
     ///
     /// # Errors

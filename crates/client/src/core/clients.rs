@@ -7,12 +7,9 @@ use papir_protocol::{ClientList, ClientStatus, header, limit};
 use serde::de::DeserializeOwned;
 
 use super::request::{Accepted, Method, Request, Response};
-use super::service::{Service, advised_wait};
+use super::service::Service;
 use super::task::Io;
 use crate::error::Result;
-
-/// Maximum number of retries of a request about a client while the server is busy.
-const MAX_BUSY_RETRIES: usize = 30;
 
 impl Service {
     /// The status of a client; `None` if it does not exist. Refused if `version` is named and is not
@@ -27,7 +24,7 @@ impl Service {
         if let Some(version) = version {
             request = request.with_header(header::VERSION, version.to_string());
         }
-        let response = self.call(io, request).await?;
+        let response = self.send(io, self.authorized(request)).await?;
         self.unless_gone(path, response)
     }
 
@@ -41,7 +38,7 @@ impl Service {
     ) -> Result<ClientStatus> {
         let request =
             request(Method::Post, path).with_header(header::VERSION, version.to_string()).with_body(keys);
-        let response = self.call(io, request).await?;
+        let response = self.send(io, self.authorized(request)).await?;
         self.success(path, response)
     }
 
@@ -57,7 +54,7 @@ impl Service {
             .with_header(header::VERSION, version.to_string())
             .with_header(header::UPLOAD_LENGTH, length.to_string())
             .with_body(Arc::default());
-        let response = self.call(io, request).await?;
+        let response = self.send(io, self.authorized(request)).await?;
         self.success(path, response)
     }
 
@@ -72,37 +69,25 @@ impl Service {
         let request = request(Method::Patch, path)
             .with_header(header::UPLOAD_OFFSET, offset.to_string())
             .with_body(Arc::new(part.to_vec()));
-        let response = self.call(io, request).await?;
+        let response = self.send(io, self.authorized(request)).await?;
         self.unless_gone(path, response)
     }
 
     /// All clients of a database.
     pub(crate) async fn client_list(&self, io: &Io, path: &str) -> Result<Vec<ClientStatus>> {
-        let response = self.call(io, request(Method::Get, path)).await?;
+        let response = self.send(io, self.authorized(request(Method::Get, path))).await?;
         let list: ClientList = self.success(path, response)?;
         Ok(list.clients)
     }
 
     /// Removes a client. Returns whether it existed.
     pub(crate) async fn remove_client(&self, io: &Io, path: &str) -> Result<bool> {
-        let response = self.call(io, Request::new(Method::Delete, path, Accepted::Nothing)).await?;
+        let response =
+            self.send(io, self.authorized(Request::new(Method::Delete, path, Accepted::Nothing))).await?;
         match response.status {
             200..=299 => Ok(true),
             410 => Ok(false),
             _ => Err(self.refusal(path, response)),
-        }
-    }
-
-    /// Sends a request, and repeats it while the server is busy.
-    async fn call(&self, io: &Io, request: Request) -> Result<Response> {
-        let request = self.authorized(request);
-        let mut retries = 0..MAX_BUSY_RETRIES;
-        loop {
-            let response = self.send(io, request.clone()).await?;
-            if response.status != 429 || retries.next().is_none() {
-                return Ok(response);
-            }
-            io.wait(advised_wait(&response)).await;
         }
     }
 

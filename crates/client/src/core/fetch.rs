@@ -2,7 +2,7 @@
 
 use papir_checkpoint::{Accepted, Base};
 use papir_core::erased::{ErasedScheme, scheme_of_public};
-use papir_core::{NotPrivate, Privacy};
+use papir_core::{NotPrivate, Privacy, Version};
 use papir_lookup::{Bundle, Lookup, Root};
 use papir_protocol::{DatabaseInfo, DatabaseList, path};
 use papir_schemes::registry;
@@ -10,13 +10,14 @@ use papir_schemes::registry;
 use super::checkpoints::{OwnerTrust, Verdict, wait_for_newer};
 use super::costs::Costs;
 use super::pins;
+use super::retries::{jitter, pause};
 use super::service::Service;
 use super::settings::Settings;
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
 
 /// Maximum number of attempts to fetch the description and the public part of the same version.
-const MAX_FETCHES: usize = 3;
+const MAX_FETCHES: u32 = 6;
 
 /// One version of a database, as fetched.
 pub(crate) struct Fetched {
@@ -49,42 +50,70 @@ fn names(list: &DatabaseList) -> String {
     if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") }
 }
 
-/// Fetches the description and the public part of the newest version.
+/// Where to fetch from, and whom to trust.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) name: &'a str,
+    pub(crate) settings: &'a Settings,
+    pub(crate) trust: &'a OwnerTrust,
+}
+
+/// Fetches the description and the public part of one version: the newest or, if the database is not
+/// signed, the `current` one that a server has named.
+///
+/// Several servers behind one address do not change their versions at the same moment. The version
+/// that the last one named is more likely to be answered by all of them than the newest is.
 pub(crate) async fn fetch(
     io: &Io,
-    service: &Service,
-    name: &str,
-    settings: &Settings,
-    trust: &OwnerTrust,
+    from: Origin<'_>,
+    current: Option<Version>,
     costs: &mut Costs,
 ) -> Result<Fetched> {
-    let start = service.platform.now();
-    let fetched = fetch_both(io, service, name, settings, trust, &mut costs.public_bytes).await;
-    costs.fetch += service.platform.now().saturating_sub(start);
+    let start = from.service.platform.now();
+    let fetched = fetch_both(io, from, current, &mut costs.public_bytes).await;
+    costs.fetch += from.service.platform.now().saturating_sub(start);
     fetched
+}
+
+/// Pauses before attempt `number`, from 1, to use another version: a short and random time.
+pub(crate) async fn pause_between_changes(io: &Io, service: &Service, number: u32) {
+    let platform = &*service.platform;
+    let wait = jitter(platform, pause(number) * 2).min(service.patience / MAX_FETCHES);
+    io.wait(wait).await;
 }
 
 async fn fetch_both(
     io: &Io,
-    service: &Service,
-    name: &str,
-    settings: &Settings,
-    trust: &OwnerTrust,
+    from: Origin<'_>,
+    current: Option<Version>,
     public_bytes: &mut u64,
 ) -> Result<Fetched> {
+    let Origin { service, name, settings, .. } = from;
     let public = path::public(name);
     let url = service.url(&public);
-    for _ in 0..MAX_FETCHES {
-        let (info, verdict) = newest(io, service, name, settings, trust).await?;
+    let mut wanted = current.filter(|_| !from.trust.is_signed());
+    for attempt in 0..MAX_FETCHES {
+        if attempt > 0 {
+            pause_between_changes(io, service, attempt).await;
+        }
+        // Only the first attempt asks for the named version: it may be gone meanwhile.
+        let (info, verdict) = match newest(io, from, wanted.take()).await {
+            Err(error) if error.is_version_change() => continue,
+            found => found?,
+        };
         let accepted = match verdict {
             Verdict::Changed => continue,
             Verdict::Accepted(accepted) => Some(accepted),
             _ => None,
         };
-        // The database was replaced between the two requests: the description is out of date.
-        let Some(bytes) = service.bytes_of(io, &public, &info.version, info.sizes.bundle).await? else {
-            continue;
+        let of_version = path::of_version(&public, &info.version);
+        let bytes = match service.bytes_of(io, &of_version, &info.version, info.sizes.bundle).await {
+            Err(error) if error.is_version_change() => None,
+            bytes => bytes?,
         };
+        // The database was replaced between the two requests: the description is out of date.
+        let Some(bytes) = bytes else { continue };
         *public_bytes += bytes.len() as u64;
         if let Some(accepted) = &accepted {
             let refused = |error| Error::Checkpoint { url: url.clone(), error };
@@ -104,18 +133,18 @@ async fn fetch_both(
     Err(unexpected(&url, format!("another version at each of {MAX_FETCHES} attempts")))
 }
 
-/// Fetches the description and the checkpoint of the newest version. If the service shows an
-/// older version than this client has seen, retries until the deadline.
-async fn newest(
-    io: &Io,
-    service: &Service,
-    name: &str,
-    settings: &Settings,
-    trust: &OwnerTrust,
-) -> Result<(DatabaseInfo, Verdict)> {
+/// Fetches the description and the checkpoint of the newest version, or the description of the
+/// version `wanted`. If the service shows an older version than this client has seen, retries until
+/// the deadline.
+async fn newest(io: &Io, from: Origin<'_>, wanted: Option<Version>) -> Result<(DatabaseInfo, Verdict)> {
+    let Origin { service, name, settings, trust } = from;
     let start = service.platform.now();
+    let mut path = path::database(name);
+    if let Some(version) = wanted {
+        path = path::of_version(&path, &version.to_string());
+    }
     loop {
-        let info: DatabaseInfo = service.json(io, &path::database(name)).await?;
+        let info: DatabaseInfo = service.json(io, &path).await?;
         match trust.verdict(io, service, name, &info, settings).await? {
             Verdict::Behind(error) if !wait_for_newer(io, service, start, settings).await => {
                 return Err(error);

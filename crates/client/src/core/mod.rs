@@ -47,6 +47,7 @@ mod ready_tickets;
 mod record;
 mod registration;
 mod request;
+mod retries;
 mod service;
 mod session;
 mod settings;

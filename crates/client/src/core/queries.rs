@@ -7,12 +7,16 @@ use papir_core::Version;
 use papir_protocol::{code, header};
 
 use super::request::{Accepted, Method, Request, Response};
-use super::service::{Service, advised_wait};
+use super::retries::advised;
+use super::service::Service;
 use super::task::Io;
 use crate::error::{Error, Result};
 
 /// Maximum time to wait for the server to prepare a client's tickets.
 pub(super) const TICKET_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Pause before the next question for a ticket, if the server advises none.
+const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 /// Queries to send.
 pub(crate) struct QueryRequest<'a> {
@@ -32,24 +36,26 @@ pub(crate) struct QueryRequest<'a> {
 pub(crate) enum QueryReply {
     /// The concatenated answers.
     Answers(Vec<u8>),
-    /// The server no longer answers this version.
-    WrongVersion(Error),
+    /// The server does not answer this version, or no longer. It names its newest one.
+    WrongVersion(Error, Option<Version>),
     /// The client does not exist any more, or its ticket was used.
     ClientGone(Error),
 }
 
 impl Service {
-    /// Sends queries for one version. Repeats the same bytes while the server is busy, and while it
-    /// prepares the client's tickets, for at most [`TICKET_TIMEOUT`].
+    /// Sends queries for one version. Repeats the same bytes while the server prepares the client's
+    /// tickets, for at most [`TICKET_TIMEOUT`].
     pub(crate) async fn query(&self, io: &Io, path: &str, query: &QueryRequest<'_>) -> Result<QueryReply> {
-        let (mut retries, start) = (Self::busy_retries(), self.platform.now());
+        let start = self.platform.now();
         loop {
             let response = self.send(io, self.query_request(path, query)).await?;
             match response.status {
                 200 => return self.body(path, response, query.limit).map(QueryReply::Answers),
-                409 => return Ok(QueryReply::WrongVersion(self.refusal(path, response))),
+                409 => {
+                    let current = response.header(header::VERSION).and_then(|text| text.parse().ok());
+                    return Ok(QueryReply::WrongVersion(self.refusal(path, response), current));
+                }
                 410 => return Ok(QueryReply::ClientGone(self.refusal(path, response))),
-                429 if retries.next().is_some() => io.wait(advised_wait(&response)).await,
                 503 if self.may_wait(start) => self.wait_for_ticket(io, path, response).await?,
                 _ => return Err(self.refusal(path, response)),
             }
@@ -79,7 +85,7 @@ impl Service {
         version: Version,
         limit: u64,
     ) -> Result<Option<Vec<u8>>> {
-        let (mut retries, start) = (Self::busy_retries(), self.platform.now());
+        let start = self.platform.now();
         loop {
             let request =
                 Request::get(path, Accepted::UpTo(limit)).with_header(header::VERSION, version.to_string());
@@ -87,7 +93,6 @@ impl Service {
             match response.status {
                 200 => return self.body(path, response, limit).map(Some),
                 409 | 410 => return Ok(None),
-                429 if retries.next().is_some() => io.wait(advised_wait(&response)).await,
                 503 if self.may_wait(start) => self.wait_for_ticket(io, path, response).await?,
                 _ => return Err(self.refusal(path, response)),
             }
@@ -103,7 +108,7 @@ impl Service {
     /// # Errors
     /// Any other refusal.
     async fn wait_for_ticket(&self, io: &Io, path: &str, response: Response) -> Result<()> {
-        let wait = advised_wait(&response);
+        let wait = advised(&response).unwrap_or(DEFAULT_WAIT);
         let refused = self.refusal(path, response);
         if refused.code() != code::NO_TICKET {
             return Err(refused);

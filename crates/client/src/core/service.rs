@@ -9,20 +9,17 @@ use serde::de::DeserializeOwned;
 use super::address::Address;
 use super::platform::Platform;
 use super::request::{Accepted, Request, Response, bounded};
+use super::retries::{PATIENCE, Retries, is_repeatable, is_retryable};
 use super::settings::Token;
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
-
-/// Maximum number of retries while the server is busy.
-const MAX_BUSY_RETRIES: usize = 5;
-/// Upper bound on the wait that a server advises.
-const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// A service, and the token to send to it. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {
     pub(crate) address: Address,
     token: Option<Token>,
+    pub(crate) patience: Duration,
     pub(crate) platform: Arc<dyn Platform>,
 }
 
@@ -43,17 +40,18 @@ impl Service {
         if token.is_some() && exposed && !insecure_http {
             return Err(Error::TokenInClear { url: address.list() });
         }
-        Ok(Self { address, token, platform })
+        Ok(Self { address, token, patience: PATIENCE, platform })
+    }
+
+    /// The same service, but no request is tried again after this time. By default this is a minute.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The service's address.
     pub fn address(&self) -> &Address {
         &self.address
-    }
-
-    /// The retries of one call while the server is busy, as an iterator to count down.
-    pub(crate) fn busy_retries() -> impl Iterator + Send {
-        0..MAX_BUSY_RETRIES
     }
 
     /// The full address of a path, for messages.
@@ -69,24 +67,32 @@ impl Service {
         }
     }
 
-    /// Sends a request once.
+    /// Sends a request. Repeats the same bytes while the server is busy, starts or stops, and a few
+    /// times if the connection breaks.
     pub(crate) async fn send(&self, io: &Io, request: Request) -> Result<Response> {
-        let url = self.url(&request.path);
-        io.send(request).await.map_err(|source| Error::Transport { url, source })
-    }
-
-    /// Sends a GET request, and repeats it while the server is busy.
-    pub(crate) async fn get(&self, io: &Io, path: &str, accepted: Accepted) -> Result<Response> {
-        let mut retries = Self::busy_retries();
+        let platform = &*self.platform;
+        let mut retries = Retries::new(platform, self.patience);
         loop {
-            let request = self.authorized(Request::get(path, accepted.clone()));
-            let response = self.send(io, request).await?;
-            match response.status {
-                200..=299 => return Ok(response),
-                429 if retries.next().is_some() => io.wait(advised_wait(&response)).await,
-                _ => return Err(self.refusal(path, response)),
+            match io.send(request.clone()).await {
+                Ok(response) if is_retryable(&response) => {
+                    if !retries.after_refusal(io, platform, &response).await {
+                        return Ok(response);
+                    }
+                }
+                Ok(response) => return Ok(response),
+                Err(source) => {
+                    if !is_repeatable(&request) || !retries.after_failure(io, platform).await {
+                        return Err(Error::Transport { url: self.url(&request.path), source });
+                    }
+                }
             }
         }
+    }
+
+    /// Sends a GET request.
+    pub(crate) async fn get(&self, io: &Io, path: &str, accepted: Accepted) -> Result<Response> {
+        let response = self.send(io, self.authorized(Request::get(path, accepted))).await?;
+        if response.is_success() { Ok(response) } else { Err(self.refusal(path, response)) }
     }
 
     /// Fetches JSON.
@@ -139,10 +145,4 @@ impl Service {
         };
         Error::Http { url: self.url(path), status, code, message }
     }
-}
-
-/// The wait that `Retry-After` advises, at most [`MAX_WAIT`]. Without the header, a second.
-pub(crate) fn advised_wait(response: &Response) -> Duration {
-    let seconds = response.header(header::RETRY_AFTER).and_then(|text| text.parse().ok()).unwrap_or(1);
-    Duration::from_secs(seconds).min(MAX_WAIT)
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::Accepted;
+use papir_core::Version;
 use papir_lookup::{Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
 use super::checkpoints::OwnerTrust;
 use super::costs::Costs;
-use super::fetch::{self, Fetched};
+use super::fetch::{self, Fetched, Origin};
 use super::lookups::AnsweredLookups;
 use super::pins;
 use super::queries::{QueryReply, QueryRequest};
@@ -22,7 +23,7 @@ use crate::error::{Error, Result};
 
 /// Maximum number of version changes during one request. After each change the request is repeated
 /// with fresh queries from the new public part.
-const MAX_CHANGES: usize = 3;
+const MAX_CHANGES: u32 = 6;
 
 /// A private client of one database of a service. Clones share the public part and start with the
 /// same costs.
@@ -43,8 +44,8 @@ pub struct Session {
 enum Outcome<'a> {
     /// The answered lookups, and the lookups that did not fit into the request.
     Done(AnsweredLookups, &'a [Wanted<'a>]),
-    /// The database has another version.
-    VersionChanged(Error),
+    /// The database has another version: this one, if the server names it.
+    VersionChanged(Error, Option<Version>),
     /// The client with this id does not exist any more, or its ticket was used.
     ClientGone(String, Error),
 }
@@ -73,8 +74,8 @@ impl Session {
         let name = fetch::choose(io, &service, &settings).await?;
         let mut costs = Costs::default();
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
-        let Fetched { info, lookup, accepted } =
-            fetch::fetch(io, &service, &name, &settings, &trust, &mut costs).await?;
+        let from = Origin { service: &service, name: &name, settings: &settings, trust: &trust };
+        let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
         let slot = service.address.identity(&name);
         let storage = Storage::new(io, &slot);
         // A root that the trusted owner signed needs no pin: the next version has another one. But
@@ -211,8 +212,8 @@ impl Session {
         loop {
             match self.try_exchange(io, wanted).await? {
                 Outcome::Done(answered, rest) => return Ok((answered, rest)),
-                Outcome::VersionChanged(_) if changes < MAX_CHANGES => {
-                    self.follow_change(io).await?;
+                Outcome::VersionChanged(_, current) if changes < MAX_CHANGES => {
+                    self.follow_change(io, changes, current).await?;
                     changes += 1;
                 }
                 Outcome::ClientGone(client, refusal)
@@ -220,14 +221,16 @@ impl Session {
                 {
                     match self.replace_client(io, &client, refusal).await {
                         Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
-                            self.follow_change(io).await?;
+                            self.follow_change(io, changes, None).await?;
                             changes += 1;
                         }
                         replaced => replaced?,
                     }
                     registered_again = true;
                 }
-                Outcome::VersionChanged(refusal) | Outcome::ClientGone(_, refusal) => return Err(refusal),
+                Outcome::VersionChanged(refusal, _) | Outcome::ClientGone(_, refusal) => {
+                    return Err(refusal);
+                }
             }
         }
     }
@@ -242,7 +245,7 @@ impl Session {
         let Prepared { client, lookups, .. } = match self.prepare(io, now).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
-            Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
+            Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error, None)),
             prepared => prepared?,
         };
         let queries = lookups.queries();
@@ -257,7 +260,7 @@ impl Session {
         let reply = self.service.query(io, &path::query(&self.name), &request).await;
         self.costs.round_trip += self.service.platform.now().saturating_sub(start);
         Ok(match reply? {
-            QueryReply::WrongVersion(refusal) => Outcome::VersionChanged(refusal),
+            QueryReply::WrongVersion(refusal, current) => Outcome::VersionChanged(refusal, current),
             QueryReply::ClientGone(refusal) => Outcome::ClientGone(client.unwrap_or_default(), refusal),
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
@@ -310,7 +313,7 @@ impl Session {
                 Ok(None) => break,
                 Ok(registration) => self.registration = registration,
                 Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
-                    self.fetch_again(io).await?
+                    self.fetch_again(io, changes, None).await?
                 }
                 Err(error) => return Err(error),
             }
@@ -320,16 +323,20 @@ impl Session {
     }
 
     /// Starts again from the public part of the new version.
-    async fn follow_change(&mut self, io: &Io) -> Result<()> {
-        self.fetch_again(io).await?;
+    async fn follow_change(&mut self, io: &Io, changes: u32, current: Option<Version>) -> Result<()> {
+        self.fetch_again(io, changes, current).await?;
         self.ensure_registered(io).await
     }
 
-    /// Fetches the public part of the new version. The registration is checked again, since it may
-    /// not be valid for that version.
-    async fn fetch_again(&mut self, io: &Io) -> Result<()> {
+    /// Fetches the public part of the new version, or of the `current` one that a server has named.
+    /// The registration is checked again, since it may not be valid for that version.
+    async fn fetch_again(&mut self, io: &Io, changes: u32, current: Option<Version>) -> Result<()> {
         let (service, name, settings) = (&self.service, &self.name, &self.settings);
-        let fetched = fetch::fetch(io, service, name, settings, &self.trust, &mut self.costs).await?;
+        if changes > 0 {
+            fetch::pause_between_changes(io, service, changes).await;
+        }
+        let from = Origin { service, name, settings, trust: &self.trust };
+        let fetched = fetch::fetch(io, from, current, &mut self.costs).await?;
         if let Some(accepted) = fetched.accepted {
             self.trust.keep(io, service, name, settings, *accepted).await?;
         }

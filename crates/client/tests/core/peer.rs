@@ -74,6 +74,13 @@ pub enum Event {
     Stored(&'static str),
 }
 
+impl Event {
+    /// The seconds of a wait.
+    pub fn waited(&self) -> Option<u64> {
+        if let Self::Waited(seconds) = self { Some(*seconds) } else { None }
+    }
+}
+
 /// A request as the service receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -98,9 +105,10 @@ impl Call {
         self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
     }
 
-    /// The path below that of the databases.
+    /// The path below that of the databases, without parameters.
     pub fn route(&self) -> &str {
-        self.path.strip_prefix("/v1/databases").unwrap()
+        let path = self.path.split_once('?').map_or(self.path.as_str(), |(path, _)| path);
+        path.strip_prefix("/v1/databases").unwrap()
     }
 }
 

@@ -3,18 +3,30 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use papir_core::Version;
 use papir_protocol::{DatabaseDetail, DatabaseList, ErrorBody};
+use serde::Deserialize;
 
 use super::headers::{BINARY, NamePath, database_name, has_tag, version_header};
 use super::info;
 use super::problem::Problem;
 use super::routes::Routes;
 use crate::access::Grant;
-use crate::catalog::DatabaseError;
+use crate::catalog::{DatabaseError, QueryError, VersionView};
 use crate::service::App;
+
+/// The version that a request names.
+type WantedVersion = Result<Query<VersionParameter>, QueryRejection>;
+
+/// The parameter `version` of a request.
+#[derive(Deserialize)]
+struct VersionParameter {
+    version: Option<String>,
+}
 
 /// Adds the routes.
 pub(super) fn routes(before: Routes) -> Routes {
@@ -43,29 +55,43 @@ async fn list(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<Database
 
 /// Describe a database.
 ///
-/// Describes its newest version and lists the older versions that are still answered.
+/// Describes one version, the newest unless another is named, and lists the older versions that are
+/// still answered.
 #[utoipa::path(
     get, path = "/v1/databases/{name}",
-    params(("name" = String, Path, description = "the database's name")),
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("version" = Option<String>, Query, description = "the version; the newest by default"),
+    ),
     responses(
         (status = 200, description = "description of the database", body = DatabaseDetail),
+        (status = 400, description = "`malformed`: an invalid version", body = ErrorBody),
         (status = 404, description = "`unknown_database`", body = ErrorBody),
+        (status = 409, description = "`wrong_version`: the version is not answered, or no longer",
+         body = ErrorBody, headers(("papir-version" = String, description = "the newest version"))),
         (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
-async fn info(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<DatabaseDetail>, Problem> {
+async fn info(
+    State(app): State<Arc<App>>,
+    name: NamePath,
+    wanted: WantedVersion,
+) -> Result<Json<DatabaseDetail>, Problem> {
     let versions = app.catalog.versions(&database_name(name))?;
-    Ok(Json(info::detail(&versions).ok_or(DatabaseError::NotLoaded)?))
+    let one = position(&versions, wanted)?;
+    Ok(Json(info::detail(&versions, one).ok_or(DatabaseError::NotLoaded)?))
 }
 
 /// Download the public part.
 ///
-/// The public part of the newest version: the scheme's parameters, its hint and the layout of keys.
+/// The public part of one version, the newest unless another is named: the scheme's parameters, its
+/// hint and the layout of keys.
 #[utoipa::path(
     get, path = "/v1/databases/{name}/public",
     params(
         ("name" = String, Path, description = "the database's name"),
+        ("version" = Option<String>, Query, description = "the version; the newest by default"),
         ("if-none-match" = Option<String>, Header, description = "the `ETag` of the client's copy"),
     ),
     responses(
@@ -76,7 +102,10 @@ async fn info(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Databa
         (status = 304, description = "the client's copy is up to date", headers(
             ("etag" = String, description = "the version, quoted"),
             ("papir-version" = String, description = "the version"))),
+        (status = 400, description = "`malformed`: an invalid version", body = ErrorBody),
         (status = 404, description = "`unknown_database`", body = ErrorBody),
+        (status = 409, description = "`wrong_version`: the version is not answered, or no longer",
+         body = ErrorBody, headers(("papir-version" = String, description = "the newest version"))),
         (status = 500, description = "`internal`", body = ErrorBody),
         (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
@@ -85,10 +114,14 @@ async fn info(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Databa
 async fn public(
     State(app): State<Arc<App>>,
     name: NamePath,
+    wanted: WantedVersion,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let name = database_name(name);
-    let database = app.catalog.get(&name)?;
+    let versions = app.catalog.versions(&name)?;
+    let one = position(&versions, wanted)?;
+    let found = versions.into_iter().nth(one).ok_or(DatabaseError::NotLoaded)?;
+    let database = found.database;
     let tag = format!("\"{}\"", database.version());
     let identity = [(header::ETAG, tag.clone()), version_header(database.version())];
     if has_tag(&headers, &tag) {
@@ -99,4 +132,17 @@ async fn public(
     let public_part = encoding.await.map_err(|_| Problem::Internal)?;
     app.metrics.published(&name, public_part.len());
     Ok((identity, [(header::CONTENT_TYPE, BINARY)], public_part).into_response())
+}
+
+/// The position of the version that a request names, or of the newest.
+fn position(versions: &[VersionView], wanted: WantedVersion) -> Result<usize, Problem> {
+    let malformed =
+        || Problem::BadHeader { name: "the parameter `version`", expected: "16 hexadecimal digits" };
+    let Query(VersionParameter { version: Some(text) }) = wanted.map_err(|_| malformed())? else {
+        return Ok(0);
+    };
+    let version: Version = text.parse().map_err(|_| malformed())?;
+    let newest = versions.first().ok_or(DatabaseError::NotLoaded)?;
+    let found = versions.iter().position(|one| one.database.version() == version);
+    found.ok_or_else(|| QueryError::WrongVersion { current: newest.database.version() }.into())
 }

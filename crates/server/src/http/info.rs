@@ -5,15 +5,16 @@ use papir_protocol::{CheckpointInfo, DatabaseDetail, DatabaseInfo, Memory, Previ
 
 use crate::catalog::{Database, MemoryUse, VersionView};
 
-/// Describes the newest of `versions` and lists the others; `None` without versions.
-pub(super) fn detail(versions: &[VersionView]) -> Option<DatabaseDetail> {
+/// Describes the version at a position of `versions`, newest first, and lists the old ones; `None` if
+/// there is none.
+pub(super) fn detail(versions: &[VersionView], position: usize) -> Option<DatabaseDetail> {
     let previous = versions.iter().filter_map(|view| {
         let version = view.database.version().to_string();
         view.left.map(|left| PreviousVersion { version, seconds_left: left.as_secs() })
     });
     let MemoryUse { versions: count, snapshot, encoded, material, hint } = MemoryUse::of(versions);
     Some(DatabaseDetail {
-        info: info(&versions.first()?.database),
+        info: info(&versions.get(position)?.database),
         previous_versions: previous.collect(),
         memory: Memory { versions: count, snapshot, encoded, material, hint },
     })

@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use papir_client::core::{Failure, Method, Response};
 use papir_client::{Connection, Error, Options};
@@ -45,6 +46,8 @@ fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Vec<Seen
         owner_key: world.settings.owner_key.clone(),
         schemes: world.settings.schemes.clone(),
         state: Some(state.path().to_owned()),
+        // In real time, the number of retries would depend on the machine.
+        patience: Some(Duration::ZERO),
         ..Options::default()
     };
     let service = Mutex::new((script.peer(side, false), Liar::new(side, &[])));

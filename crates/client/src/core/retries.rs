@@ -1,0 +1,138 @@
+//! Retries of a request: after which responses, how often, and after which wait.
+
+use std::time::Duration;
+
+use papir_protocol::{ErrorBody, code, header};
+
+use super::platform::Platform;
+use super::request::{Method, Request, Response};
+use super::task::Io;
+
+/// Most attempts after connections that broke. A server that restarts is back soon.
+const MAX_BROKEN: u32 = 3;
+/// Most attempts after refusals.
+const MAX_REFUSED: u32 = 30;
+/// Time after which no further attempt is made.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Upper bound on the wait that a server advises.
+const MAX_ADVICE: Duration = Duration::from_secs(30);
+/// The first pause without advice. Each further one is twice as long, up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_secs(4);
+
+/// The retries of one request.
+pub(crate) struct Retries {
+    start: Duration,
+    patience: Duration,
+    broken: u32,
+    refused: u32,
+}
+
+impl Retries {
+    pub(crate) fn new(platform: &dyn Platform, patience: Duration) -> Self {
+        Self { start: platform.now(), patience, broken: 0, refused: 0 }
+    }
+
+    /// Waits before the next attempt after a connection that broke. Returns false if there is none.
+    pub(crate) async fn after_failure(&mut self, io: &Io, platform: &dyn Platform) -> bool {
+        self.broken += 1;
+        self.broken <= MAX_BROKEN && self.wait(io, platform, pause(self.broken)).await
+    }
+
+    /// Waits before the next attempt after a refusal, at least as long as the server advises. Returns
+    /// false if there is none.
+    pub(crate) async fn after_refusal(
+        &mut self,
+        io: &Io,
+        platform: &dyn Platform,
+        refusal: &Response,
+    ) -> bool {
+        self.refused += 1;
+        let wait = advised(refusal).unwrap_or_default().max(pause(self.refused));
+        self.refused <= MAX_REFUSED && self.wait(io, platform, wait).await
+    }
+
+    /// Waits for `least` and up to half of it more: clients that were refused together do not come
+    /// back together.
+    async fn wait(&self, io: &Io, platform: &dyn Platform, least: Duration) -> bool {
+        let wait = least + jitter(platform, least / 2);
+        let waited = platform.now().saturating_sub(self.start);
+        if waited.saturating_add(wait) > self.patience {
+            return false;
+        }
+        io.wait(wait).await;
+        true
+    }
+}
+
+/// A random time below `most`.
+pub(crate) fn jitter(platform: &dyn Platform, most: Duration) -> Duration {
+    let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
+    Duration::from_micros(platform.rng().next_u64() % most)
+}
+
+/// The pause before attempt `number`, from 1.
+pub(crate) fn pause(number: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << number.saturating_sub(1).min(16)).min(MAX_PAUSE)
+}
+
+/// Returns whether a request may be repeated although the server may have received it. A part of an
+/// upload would be refused as a wrong offset: the upload asks for the offset instead.
+pub(crate) fn is_repeatable(request: &Request) -> bool {
+    request.method != Method::Patch
+}
+
+/// Returns whether the same request may succeed later: the server is busy, starts or stops, or a
+/// proxy did not reach it. A ticket that is being prepared is waited for elsewhere.
+pub(crate) fn is_retryable(response: &Response) -> bool {
+    match response.status {
+        429 | 502 | 504 => true,
+        503 => code_of(response).as_deref() != Some(code::NO_TICKET),
+        _ => false,
+    }
+}
+
+fn code_of(response: &Response) -> Option<String> {
+    let body = response.body.as_ref().ok()?;
+    Some(serde_json::from_slice::<ErrorBody>(body).ok()?.error.code)
+}
+
+/// The wait that `Retry-After` advises, at most [`MAX_ADVICE`].
+pub(crate) fn advised(response: &Response) -> Option<Duration> {
+    let seconds = response.header(header::RETRY_AFTER)?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(MAX_ADVICE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, code: &str) -> Response {
+        let body = format!(r#"{{"error":{{"code":"{code}","message":""}}}}"#).into_bytes();
+        Response { status, headers: vec![("retry-after".into(), "90".into())], body: Ok(body) }
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        for (status, code, expected) in [
+            (429, "busy", true),
+            (503, "not_ready", true),
+            (503, "no_ticket", false),
+            (502, "", true),
+            (500, "internal", false),
+            (400, "malformed", false),
+            (409, "wrong_version", false),
+        ] {
+            assert_eq!(is_retryable(&response(status, code)), expected, "{status} {code}");
+        }
+        let page = Response { status: 503, headers: Vec::new(), body: Ok(b"<html>".to_vec()) };
+        assert!(is_retryable(&page), "a proxy's page");
+        assert_eq!((advised(&page), advised(&response(429, "busy"))), (None, Some(MAX_ADVICE)));
+    }
+
+    #[test]
+    fn pauses_double() {
+        let pauses: Vec<_> = [1, 2, 3, 20, u32::MAX].map(|number| pause(number).as_millis()).into();
+        assert_eq!(pauses, [50, 100, 200, 4000, 4000]);
+    }
+}
