@@ -126,6 +126,15 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_KEEP_OLD")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     keep_old: Option<Span>,
+    /// Time after SIGTERM for which /readyz returns 503 while queries are still answered, so that
+    /// balancers send no more [default: 0s].
+    #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_LAME_DUCK")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    lame_duck: Option<Span>,
+    /// Time after that for which running requests are finished [default: 1m].
+    #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_STOP_TIMEOUT")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    stop_timeout: Option<Span>,
     /// Reload a FILE when it is replaced; check every second, or every SECONDS.
     #[arg(long, value_name = "SECONDS", env = "PAPIR_SERVE_WATCH", num_args = 0..=1,
           default_missing_value = "1")]
@@ -286,6 +295,8 @@ impl Settings {
             trust_proxy: self.trust_proxy.or(other.trust_proxy),
             allow_not_private: self.allow_not_private.or(other.allow_not_private),
             mapped: self.mapped.or(other.mapped),
+            lame_duck: self.lame_duck.or(other.lame_duck),
+            stop_timeout: self.stop_timeout.or(other.stop_timeout),
             keep_old: self.keep_old.or(other.keep_old),
             watch: self.watch.or(other.watch),
             no_metrics: self.no_metrics.or(other.no_metrics),
@@ -324,6 +335,8 @@ impl Settings {
             per_client: Some(0),
             allow_not_private: Some(false),
             mapped: Some(default.mapped),
+            lame_duck: Some(Span(default.lame_duck)),
+            stop_timeout: Some(Span(default.stop_timeout)),
             keep_old: Some(Span(keep_old)),
             no_metrics: Some(!metrics),
             log_format: Some(LogFormat::default()),
@@ -380,6 +393,8 @@ impl Settings {
                 .map_or(default.max_upload_bytes, |bytes| bytes.0 as usize),
             allow_not_private: self.allow_not_private.unwrap_or_default(),
             mapped: self.mapped.unwrap_or_default(),
+            lame_duck: self.lame_duck.map_or(default.lame_duck, |span| span.0),
+            stop_timeout: self.stop_timeout.map_or(default.stop_timeout, |span| span.0),
             body_timeout: self.body_timeout.map_or(default.body_timeout, |span| span.0),
             keep_old: self.keep_old.map_or(default.keep_old, |span| span.0),
             watch: self.watch.map(|seconds| Duration::from_secs(seconds.get().into())),

@@ -13,6 +13,8 @@ pub const UNKNOWN_DATABASE: &str = "unknown_database";
 pub const NO_CHECKPOINT: &str = "no_checkpoint";
 /// 503: the databases are still loading.
 pub const NOT_READY: &str = "not_ready";
+/// 503: the service is about to stop.
+pub const STOPPING: &str = "stopping";
 /// 413: the body exceeds its limit.
 pub const TOO_LONG: &str = "too_long";
 /// 408: the body did not arrive in time.

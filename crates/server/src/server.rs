@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::catalog::{Catalog, Database};
 use crate::clients::Worker;
@@ -33,11 +34,21 @@ pub struct BoundServer {
     watching: JoinSet<()>,
     /// Prepares tickets until dropped.
     worker: Option<Worker>,
+    times: Times,
     on_state: Option<StateObserver>,
 }
 
+/// Times of the stop.
+#[derive(Clone, Copy)]
+struct Times {
+    lame_duck: Duration,
+    stop_timeout: Duration,
+}
+
 impl Server {
-    /// Listens, then loads all snapshots. Meanwhile `/healthz` responds and `/readyz` returns 503.
+    /// Listens, then loads all snapshots. Meanwhile `/healthz` responds and `/readyz` returns 503. If
+    /// a store cannot be reached, the last copy of its snapshot is served. If there is none, and
+    /// `watch` is configured, the service is not ready until the store can be reached.
     ///
     /// # Errors
     /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
@@ -54,7 +65,13 @@ impl Server {
         let catalog = Catalog::unloaded(&config.databases, config.catalog_options());
         let bound = BoundServer::listen(&config, catalog, psi).await?;
         for loaded in bound.reload_handle().reload().await? {
-            loaded.outcome?;
+            match loaded.outcome {
+                // The watch tries again. Until then, `/readyz` returns 503.
+                Err(error) if config.watch.is_some() && error.is_temporary() => {
+                    tracing::error!(database = loaded.name, %error, "not loaded, and tried again");
+                }
+                outcome => drop(outcome?),
+            }
         }
         Ok(bound)
     }
@@ -105,7 +122,8 @@ impl BoundServer {
             |registry| Worker::start(&app.catalog, registry, app.queries.executor.activity(), config.threads);
         let worker = app.registry.as_ref().map(start).transpose()?;
         let on_state = config.on_state.clone();
-        Ok(Self { app, address, hangup, watch, stop, accepting, watching, worker, on_state })
+        let times = Times { lame_duck: config.lame_duck, stop_timeout: config.stop_timeout };
+        Ok(Self { app, address, hangup, watch, stop, accepting, watching, worker, on_state, times })
     }
 
     /// The bound address and port; `None` for a Unix socket.
@@ -130,18 +148,18 @@ impl BoundServer {
         ReloadHandle::new(&self.app)
     }
 
-    /// Serves until `shutdown` completes, then accepts no new requests and finishes the running
-    /// ones.
+    /// Serves until `shutdown` completes. Then `/readyz` returns 503 for `lame_duck`, while requests are
+    /// still answered. After that no new requests are accepted, and the running ones are finished, for
+    /// at most `stop_timeout`.
     ///
-    /// Each SIGHUP reloads all snapshots. `on_state` is told when that begins and ends. If `watch` is configured, a replaced snapshot file is
-    /// loaded automatically. After `shutdown`, connections without a running request are closed
-    /// after the configured `body_timeout`.
+    /// Each SIGHUP reloads all snapshots. `on_state` is told when that begins and ends. If `watch` is
+    /// configured, a replaced snapshot file is loaded automatically. After `shutdown`, connections
+    /// without a running request are closed after the configured `body_timeout`.
     ///
     /// # Errors
     /// [`Error::Io`] if the accepting task ended abnormally.
     pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let handle = self.reload_handle();
-        self.app.report();
         let report = |state| self.on_state.iter().for_each(|observer| observer(state));
         report(State::Ready);
         let reload_forever = async {
@@ -161,10 +179,16 @@ impl BoundServer {
             () = self.watch.run(&self.app) => {}
         }
         report(State::Stopping);
+        self.app.stopping.store(true, Ordering::Relaxed);
+        let Times { lame_duck, stop_timeout } = self.times;
+        sleep(lame_duck).await;
         drop(self.stop);
         drop(self.watching);
         drop(self.worker);
-        finish(&self.app, self.accepting).await
+        timeout(stop_timeout, finish(&self.app, self.accepting)).await.unwrap_or_else(|_| {
+            tracing::warn!("stopped before all requests were finished: the time for it is over");
+            Ok(())
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use papir_server::{BoundServer, Server, ServerConfig};
@@ -77,28 +78,38 @@ pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
     until_stopped(config, log_format, false)
 }
 
+/// Time for which the end of the process waits for threads.
+const THREADS_END: Duration = Duration::from_secs(1);
+
 /// Serves until a stop signal, or until the end of stdin if `until_stdin_ends`.
 fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: bool) -> Outcome {
     let config = ServerConfig { on_state: Some(Arc::new(systemd::tell)), ..config };
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let signal = stop_signal()?;
-        let stop = async {
+        let mut stop = Box::pin(async {
             tokio::select! {
                 () = signal => {}
                 () = stdin_ends(), if until_stdin_ends => {}
             }
-        };
-        let few_files = open_files::raise_limit(config.protection.max_connections);
-        let server = Server::bind(config).await?;
-        // Logging starts only now: an error at startup is reported once, as the command's failure.
+        });
         start_log(log_format);
-        few_files.iter().for_each(|reason| tracing::warn!("{reason}"));
+        if let Some(reason) = open_files::raise_limit(config.protection.max_connections) {
+            tracing::warn!("{reason}");
+        }
+        let server = tokio::select! {
+            bound = Server::bind(config) => bound?,
+            // Loading may take minutes.
+            () = &mut stop => return Ok(ExitCode::SUCCESS),
+        };
         announce(&server)?;
         systemd::watchdog();
         server.serve(stop).await?;
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    // A load or a download that is running would hold up the end. Nothing is lost: both start again.
+    runtime.shutdown_timeout(THREADS_END);
+    outcome
 }
 
 /// Combines the sources of settings: flags, environment, file, defaults.

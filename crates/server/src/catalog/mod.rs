@@ -11,6 +11,7 @@ mod versions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -26,7 +27,7 @@ pub use database::Database;
 pub(crate) use database::Queries;
 pub(crate) use error::{DatabaseError, QueryError};
 pub(crate) use identity::Identity;
-pub(crate) use memory::{MemoryUse, report as report_memory, resident};
+pub(crate) use memory::{MemoryUse, resident};
 pub use sources::Sources;
 use versions::Versions;
 pub(crate) use versions::{Candidates, MAX_PREVIOUS, Target, VersionView};
@@ -38,6 +39,8 @@ pub struct Reloaded {
     pub name: String,
     /// The version that is now served, or the error if the old version stays.
     pub outcome: Result<Version, Error>,
+    /// Set if the store could not be reached, and the copy of an earlier version is served.
+    pub unreachable: Option<papir_store::Error>,
 }
 
 /// All databases of a service.
@@ -46,6 +49,7 @@ pub(crate) struct Catalog {
     options: CatalogOptions,
     /// Held while loading, so that an older reload never overtakes a newer one.
     loading: Mutex<()>,
+    has_loaded: AtomicBool,
 }
 
 /// The database served under one name.
@@ -65,7 +69,7 @@ impl Catalog {
             let versions = Versions::new(None, options.keep_old);
             slots.insert(name.clone(), Slot::new(Some(path.clone()), versions));
         }
-        Self { slots, options, loading: Mutex::new(()) }
+        Self { slots, options, loading: Mutex::new(()), has_loaded: AtomicBool::new(false) }
     }
 
     /// A catalog of databases that are already in memory.
@@ -84,7 +88,7 @@ impl Catalog {
                 return Err(Error::DuplicateName { name, first: memory(), second: memory() });
             }
         }
-        let catalog = Self { slots, options, loading: Mutex::new(()) };
+        let catalog = Self { slots, options, loading: Mutex::new(()), has_loaded: AtomicBool::new(false) };
         catalog.loaded().iter().try_for_each(|database| catalog.check_registry(database))?;
         Ok(catalog)
     }
@@ -137,16 +141,28 @@ impl Catalog {
         self.slots.get(name).ok_or_else(|| DatabaseError::Unknown { known: self.listed() })
     }
 
-    /// Loads all snapshot files. On failure, the old version stays.
+    /// Loads all snapshot files. On failure, the old version stays. Failures of the first load are not
+    /// logged: they end the start, and the caller reports them.
     pub(crate) fn load(&self) -> Vec<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        self.files().map(|(name, slot, path)| self.load_one(name, slot, path)).collect()
+        let load = |(name, slot, path)| self.load_one(name, slot, path);
+        let loaded: Vec<Reloaded> = self.files().map(load).collect();
+        if self.has_loaded.swap(true, Ordering::Relaxed) {
+            log_failures(&loaded);
+        }
+        loaded
     }
 
-    /// Names whose files differ from those last loaded, with the new file's identity. Polls remote
-    /// stores first.
+    /// Updates the copies of remote snapshots, unless that was done recently. Returns the names of all
+    /// that were asked for, and whether their stores could be reached.
+    pub(crate) fn poll(&self) -> Vec<(&str, bool)> {
+        let polled = self.options.sources.poll();
+        let name = |file: &Path| self.files().find(|(_, _, path)| *path == file).map(|(name, ..)| name);
+        polled.into_iter().filter_map(|(file, reached)| Some((name(&file)?, reached))).collect()
+    }
+
+    /// Names whose files differ from those last loaded, with the new file's identity.
     pub(crate) fn changed(&self) -> Vec<(String, Option<Identity>)> {
-        self.options.sources.poll();
         let now = self.files().map(|(name, slot, path)| (name.to_owned(), slot.seen(), Identity::of(path)));
         now.filter(|(_, seen, found)| seen != found).map(|(name, _, found)| (name, found)).collect()
     }
@@ -155,7 +171,9 @@ impl Catalog {
     pub(crate) fn load_named(&self, names: &[String]) -> Vec<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = self.files().filter(|(name, ..)| names.iter().any(|wanted| wanted == name));
-        wanted.map(|(name, slot, path)| self.load_one(name, slot, path)).collect()
+        let loaded: Vec<Reloaded> = wanted.map(|(name, slot, path)| self.load_one(name, slot, path)).collect();
+        log_failures(&loaded);
+        loaded
     }
 
     fn files(&self) -> impl Iterator<Item = (&str, &Slot, &Path)> {
@@ -163,7 +181,7 @@ impl Catalog {
     }
 
     fn load_one(&self, name: &str, slot: &Slot, path: &Path) -> Reloaded {
-        let refreshed = self.options.sources.refresh(path);
+        let (refreshed, unreachable) = self.refresh(slot, path);
         // Recorded before the file is opened: a file that replaces it meanwhile counts as changed.
         slot.see(Identity::of(path));
         let opened = refreshed.and_then(|()| self.open(name, path)).map_err(|source| {
@@ -172,14 +190,23 @@ impl Catalog {
         });
         let checked = opened.and_then(|database| self.check_registry(&database).map(|()| database));
         let outcome = checked.map(|database| slot.swap(database));
-        match &outcome {
-            Ok(version) => {
-                tracing::info!(database = name, %version, "loaded");
-                memory::report(name, &slot.views());
-            }
-            Err(error) => tracing::error!(database = name, %error, "not loaded"),
+        if let Ok(version) = &outcome {
+            tracing::info!(database = name, %version, "loaded");
+            memory::report(name, &slot.views());
         }
-        Reloaded { name: name.to_owned(), outcome }
+        if let Some(error) = &unreachable {
+            tracing::warn!(database = name, %error, "the store cannot be reached: its last copy is served");
+        }
+        Reloaded { name: name.to_owned(), outcome, unreachable }
+    }
+
+    /// Updates a file from its store. If that fails at the start, a copy from earlier will do: every
+    /// copy was verified when it was fetched.
+    fn refresh(&self, slot: &Slot, path: &Path) -> (papir_store::Result<()>, Option<papir_store::Error>) {
+        match self.options.sources.refresh(path) {
+            Err(error) if slot.newest().is_none() && path.exists() => (Ok(()), Some(error)),
+            refreshed => (refreshed, None),
+        }
     }
 
     /// Drops old versions that have expired.
@@ -248,6 +275,14 @@ impl Slot {
 
     fn see(&self, identity: Option<Identity>) {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+    }
+}
+
+fn log_failures(loaded: &[Reloaded]) {
+    for Reloaded { name, outcome, .. } in loaded {
+        if let Err(error) = outcome {
+            tracing::error!(database = name, %error, "not loaded");
+        }
     }
 }
 

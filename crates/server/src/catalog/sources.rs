@@ -49,23 +49,27 @@ impl Sources {
         Ok(())
     }
 
-    /// Updates all copies, unless the last poll was recent. Logs failures and leaves those copies
-    /// unchanged.
-    pub(crate) fn poll(&self) {
+    /// Updates all copies, unless the last poll was recent. Returns them, and whether their stores
+    /// could be reached. Logs failures and leaves those copies unchanged.
+    pub(crate) fn poll(&self) -> Vec<(PathBuf, bool)> {
         let mut polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
         if polled.is_some_and(|last| last.elapsed() < POLL_INTERVAL) {
-            return;
+            return Vec::new();
         }
         *polled = Some(Instant::now());
-        self.refresh_all();
+        drop(polled);
+        self.refresh_all()
     }
 
-    fn refresh_all(&self) {
-        for (file, mirror) in &self.mirrors {
-            if let Err(error) = self.refresh(file) {
+    fn refresh_all(&self) -> Vec<(PathBuf, bool)> {
+        let refreshed = self.mirrors.iter().map(|(file, mirror)| {
+            let outcome = self.refresh(file);
+            if let Err(error) = &outcome {
                 tracing::error!(location = %mirror.location(), %error, "not updated");
             }
-        }
+            (file.clone(), outcome.is_ok())
+        });
+        refreshed.collect()
     }
 }
 

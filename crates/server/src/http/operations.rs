@@ -1,6 +1,7 @@
 //! Handlers for operators: liveness, readiness and metrics.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
@@ -33,13 +34,16 @@ async fn alive() -> &'static str {
     get, path = "/readyz",
     responses(
         (status = 200, description = "`ready`", body = String, content_type = "text/plain"),
-        (status = 503, description = "`not_ready`: databases are still loading; `registry_failed`: the client registry \
+        (status = 503, description = "`not_ready`: databases are still loading; `stopping`: the service is about to stop; `registry_failed`: the client registry \
             cannot be read or changed", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )
 )]
 async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     app.catalog.all()?;
+    if app.stopping.load(Ordering::Relaxed) {
+        return Err(Problem::Stopping);
+    }
     if app.registry.as_ref().is_some_and(|registry| registry.is_failing()) {
         return Err(Problem::RegistryFailed);
     }

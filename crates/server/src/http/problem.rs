@@ -49,6 +49,8 @@ pub(super) enum Problem {
     Query(QueryError),
     /// The client registry refuses the request.
     Client(ClientError),
+    /// The service is about to stop.
+    Stopping,
     /// The client registry cannot be read or changed.
     RegistryFailed,
     /// The server failed; the request was not at fault.
@@ -131,7 +133,7 @@ impl Problem {
                 StatusCode::NOT_FOUND
             }
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Database(DatabaseError::NotLoaded) | Self::RegistryFailed => {
+            Self::Database(DatabaseError::NotLoaded) | Self::Stopping | Self::RegistryFailed => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -164,6 +166,7 @@ impl Problem {
             Self::Busy { .. } => code::BUSY,
             Self::Query(error) => query_code(error),
             Self::Client(error) => client_code(error),
+            Self::Stopping => code::STOPPING,
             Self::RegistryFailed => code::REGISTRY_FAILED,
             Self::Internal => code::INTERNAL,
         }
@@ -191,6 +194,7 @@ impl Problem {
             }
             Self::Client(error @ ClientError::TicketCount { .. }) => format!("{}: {error}", names::TICKET),
             Self::Client(error) => error.to_string(),
+            Self::Stopping => "the service is about to stop".into(),
             Self::RegistryFailed => {
                 "the client registry cannot be read or changed: retry with the same bytes".into()
             }
@@ -218,7 +222,7 @@ impl Problem {
             | Self::Client(ClientError::Full { retry_after: after }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(after.as_secs())))
             }
-            Self::Database(DatabaseError::NotLoaded) | Self::RegistryFailed => {
+            Self::Database(DatabaseError::NotLoaded) | Self::Stopping | Self::RegistryFailed => {
                 Some((header::RETRY_AFTER, HeaderValue::from(LATER_ADVICE)))
             }
             Self::Client(ClientError::TicketNotReady { retry_after, .. }) => {

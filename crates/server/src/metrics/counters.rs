@@ -103,6 +103,11 @@ impl Metrics {
         self.0.gauge(table::LOAD_FAILING, &[("database", database)], if ok { 0.0 } else { 1.0 });
     }
 
+    /// Records whether a database's store could be reached.
+    pub(crate) fn polled(&self, database: &str, reached: bool) {
+        self.0.gauge(table::STORE_FAILING, &[("database", database)], if reached { 0.0 } else { 1.0 });
+    }
+
     /// Counts a response. `route` is the path pattern; `None` counts as unknown.
     pub(crate) fn response(&self, route: Option<&str>, status: u16) {
         let labels = [("route", route.unwrap_or(UNKNOWN)), ("status", &status.to_string())];

@@ -1,13 +1,14 @@
 //! State shared by all requests.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::answering::QueryService;
 use super::config::ServerConfig;
 use super::protection::Guard;
 use crate::admission::{Capacity, Uploads};
-use crate::catalog::{Catalog, MAX_PREVIOUS, report_memory};
+use crate::catalog::{Catalog, MAX_PREVIOUS};
 use crate::clients::Registry;
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -24,6 +25,8 @@ pub(crate) struct App {
     /// Memory for request bodies.
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) body_timeout: Duration,
+    /// Set once the service is to stop.
+    pub(crate) stopping: AtomicBool,
     /// Set if `GET /metrics` is served.
     pub(crate) show_metrics: bool,
 }
@@ -51,14 +54,8 @@ impl App {
             metrics,
             uploads: Uploads::new(config.max_upload_bytes),
             body_timeout: config.body_timeout,
+            stopping: AtomicBool::new(false),
             show_metrics: config.metrics,
         })
-    }
-
-    /// Logs the memory of each database.
-    pub(crate) fn report(&self) {
-        for name in self.catalog.names() {
-            report_memory(name, &self.catalog.versions(name).unwrap_or_default());
-        }
     }
 }

@@ -42,6 +42,11 @@ pub struct ServerConfig {
     pub mapped: bool,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
+    /// Time after the request to stop for which `/readyz` returns 503 and everything else goes on, so
+    /// that balancers send no more requests.
+    pub lame_duck: Duration,
+    /// Time for which a stopping service finishes requests.
+    pub stop_timeout: Duration,
     /// Time limit for receiving a request body.
     pub body_timeout: Duration,
     /// Time for which an old version is answered after a swap. At most two old versions are kept.
@@ -77,6 +82,8 @@ impl Default for ServerConfig {
             max_upload_bytes: 256 << 20,
             mapped: false,
             allow_not_private: false,
+            lame_duck: Duration::ZERO,
+            stop_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             keep_old: Duration::from_secs(600),
             watch: None,

@@ -88,7 +88,12 @@ pub(super) async fn load_with(
     let app = Arc::clone(app);
     let loading = tokio::task::spawn_blocking(move || {
         let loaded = load(&app.catalog);
-        loaded.iter().for_each(|one| app.metrics.loaded(&one.name, one.outcome.is_ok()));
+        for one in &loaded {
+            app.metrics.loaded(&one.name, one.outcome.is_ok());
+            if one.unreachable.is_some() {
+                app.metrics.polled(&one.name, false);
+            }
+        }
         loaded
     });
     loading.await.map_err(|error| abnormal("loading snapshots", error))

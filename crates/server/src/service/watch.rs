@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::app::App;
 use super::reload::load_with;
@@ -34,8 +34,15 @@ impl Watch {
     /// Runs the checks. Never completes.
     pub(crate) async fn run(&mut self, app: &Arc<App>) {
         let Some(every) = self.interval else { return std::future::pending().await };
-        let mut ticks = interval(every);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Apart from the checks of files: a slow store must not hold them up.
+        tokio::select! {
+            () = poll_stores(app, every) => {}
+            () = self.check_files(app, every) => {}
+        }
+    }
+
+    async fn check_files(&mut self, app: &Arc<App>, every: Duration) {
+        let mut ticks = ticks(every);
         loop {
             ticks.tick().await;
             self.check(app).await;
@@ -74,6 +81,29 @@ impl Watch {
         let still = self.changed.iter().filter(|one| before.contains(one));
         still.map(|(name, _)| name.clone()).collect()
     }
+}
+
+/// Polls the stores of remote snapshots periodically. Never completes.
+async fn poll_stores(app: &Arc<App>, every: Duration) {
+    let mut ticks = ticks(every);
+    loop {
+        ticks.tick().await;
+        let polled = Arc::clone(app);
+        let polling = tokio::task::spawn_blocking(move || {
+            for (name, reached) in polled.catalog.poll() {
+                polled.metrics.polled(name, reached);
+            }
+        });
+        if let Err(error) = polling.await {
+            tracing::error!(%error, "stores not polled");
+        }
+    }
+}
+
+fn ticks(every: Duration) -> Interval {
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 #[cfg(test)]

@@ -89,6 +89,11 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// Returns whether the same operation may succeed later: the store or the network failed.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Store { .. } | Self::Stopped)
+    }
+
     /// A short, stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {

@@ -54,11 +54,15 @@ impl Mirror {
     /// The errors of [`super::pull()`].
     pub fn refresh(&self, progress: &dyn Progress) -> Result<PullReport> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken, so that after a failure the next call compares the whole copy again.
-        let last = known.take();
-        let report = pull_newer(&self.location, &self.file, last.as_ref(), progress)?;
-        *known = Some(report.manifest.clone());
-        Ok(report)
+        let pulled = pull_newer(&self.location, &self.file, known.as_ref(), progress);
+        match &pulled {
+            Ok(report) => *known = Some(report.manifest.clone()),
+            // The copy is as before.
+            Err(Error::Remote(error)) if error.is_temporary() => {}
+            // The next call compares the whole copy again.
+            Err(_) => *known = None,
+        }
+        pulled
     }
 }
 
