@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use papir_core::Version;
 use papir_lookup::Root;
 use papir_protocol::code;
 
@@ -56,6 +57,8 @@ pub enum Error {
         code: String,
         /// The service's message.
         message: String,
+        /// The version that the server answers, if it refuses another one.
+        current: Option<Version>,
     },
     /// A response that is longer than any valid one.
     #[error("{url}: the response exceeds the limit of {limit} bytes")]
@@ -191,6 +194,11 @@ impl Error {
             Self::Core(error) => matches!(error, papir_core::Error::WrongVersion { .. }),
             _ => false,
         }
+    }
+
+    /// The version that the server answers, if it refuses another one.
+    pub(crate) fn current_version(&self) -> Option<Version> {
+        if let Self::Http { current, .. } = self { *current } else { None }
     }
 
     /// A short, stable code for programs.

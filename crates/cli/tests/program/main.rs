@@ -8,6 +8,7 @@ mod configuration;
 mod demo;
 mod deploying;
 mod encrypted;
+mod faults;
 mod getting;
 mod inspecting;
 mod loading;
@@ -23,6 +24,7 @@ mod psi;
 mod registered;
 #[cfg(feature = "cloud")]
 mod remote;
+mod replicas;
 mod serving;
 mod signing;
 mod sources;

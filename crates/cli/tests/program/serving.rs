@@ -2,22 +2,15 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Service, fails_with, succeeds};
+use crate::support::{Folder, Service, fails_with, send, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
 /// A free port: tests must not collide on the default port.
 const ANY_PORT: &str = "127.0.0.1:0";
-
-#[cfg(unix)]
-fn send(signal: &str, service: &Service) {
-    let status = Command::new("kill").args([signal, &service.id().to_string()]).status().unwrap();
-    assert!(status.success());
-}
 
 #[test]
 fn unservable_files_are_refused() {

@@ -138,8 +138,7 @@ impl Service {
     #[cfg(unix)]
     pub(crate) fn reload(&self) {
         let before = self.version();
-        let status = Command::new("kill").args(["-HUP", &self.id().to_string()]).status().unwrap();
-        assert!(status.success());
+        send("-HUP", self);
         let begin = Instant::now();
         while self.version() == before {
             assert!(begin.elapsed() < Duration::from_secs(60), "the new snapshot is not served");
@@ -165,6 +164,13 @@ impl Drop for Service {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal, as in `-HUP`.
+#[cfg(unix)]
+pub(crate) fn send(signal: &str, service: &Service) {
+    let status = Command::new("kill").args([signal, &service.id().to_string()]).status().unwrap();
+    assert!(status.success());
 }
 
 /// The repository's root.

@@ -92,14 +92,18 @@ async fn fetch_both(
     let Origin { service, name, settings, .. } = from;
     let public = path::public(name);
     let url = service.url(&public);
-    let mut wanted = current.filter(|_| !from.trust.is_signed());
+    // A signed database never goes back.
+    let acceptable = |version: Option<Version>| version.filter(|_| !from.trust.is_signed());
+    let mut wanted = acceptable(current);
     for attempt in 0..MAX_FETCHES {
         if attempt > 0 {
             pause_between_changes(io, service, attempt).await;
         }
-        // Only the first attempt asks for the named version: it may be gone meanwhile.
         let (info, verdict) = match newest(io, from, wanted.take()).await {
-            Err(error) if error.is_version_change() => continue,
+            Err(error) if error.is_version_change() => {
+                wanted = acceptable(error.current_version());
+                continue;
+            }
             found => found?,
         };
         let accepted = match verdict {
@@ -109,7 +113,10 @@ async fn fetch_both(
         };
         let of_version = path::of_version(&public, &info.version);
         let bytes = match service.bytes_of(io, &of_version, &info.version, info.sizes.bundle).await {
-            Err(error) if error.is_version_change() => None,
+            Err(error) if error.is_version_change() => {
+                wanted = acceptable(error.current_version());
+                None
+            }
             bytes => bytes?,
         };
         // The database was replaced between the two requests: the description is out of date.

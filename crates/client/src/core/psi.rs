@@ -150,7 +150,7 @@ impl IntersectionTask<'_> {
             traffic.sent += limit;
             match self.service.query(self.io, path::PSI_EVALUATE, &request).await? {
                 QueryReply::Answers(bytes) => evaluated.extend(bytes),
-                QueryReply::WrongVersion(error, _) => return Err(RunError::SetChanged(error)),
+                QueryReply::WrongVersion(error) => return Err(RunError::SetChanged(error)),
                 QueryReply::ClientGone(error) => return Err(error.into()),
             }
         }

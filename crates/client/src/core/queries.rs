@@ -36,8 +36,8 @@ pub(crate) struct QueryRequest<'a> {
 pub(crate) enum QueryReply {
     /// The concatenated answers.
     Answers(Vec<u8>),
-    /// The server does not answer this version, or no longer. It names its newest one.
-    WrongVersion(Error, Option<Version>),
+    /// The server does not answer this version, or no longer.
+    WrongVersion(Error),
     /// The client does not exist any more, or its ticket was used.
     ClientGone(Error),
 }
@@ -51,10 +51,7 @@ impl Service {
             let response = self.send(io, self.query_request(path, query)).await?;
             match response.status {
                 200 => return self.body(path, response, query.limit).map(QueryReply::Answers),
-                409 => {
-                    let current = response.header(header::VERSION).and_then(|text| text.parse().ok());
-                    return Ok(QueryReply::WrongVersion(self.refusal(path, response), current));
-                }
+                409 => return Ok(QueryReply::WrongVersion(self.refusal(path, response))),
                 410 => return Ok(QueryReply::ClientGone(self.refusal(path, response))),
                 503 if self.may_wait(start) => self.wait_for_ticket(io, path, response).await?,
                 _ => return Err(self.refusal(path, response)),

@@ -139,10 +139,12 @@ impl Service {
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
         let status = response.status;
         let body = self.body(path, response, limit::JSON_BYTES).unwrap_or_default();
-        let (code, message) = match serde_json::from_slice::<ErrorBody>(&body) {
-            Ok(ErrorBody { error }) => (error.code, error.message),
-            Err(_) => ("unknown".to_owned(), "not a response of a papir service".to_owned()),
+        let (code, message, current) = match serde_json::from_slice::<ErrorBody>(&body) {
+            Ok(ErrorBody { error }) => {
+                (error.code, error.message, error.version.and_then(|text| text.parse().ok()))
+            }
+            Err(_) => ("unknown".to_owned(), "not a response of a papir service".to_owned(), None),
         };
-        Error::Http { url: self.url(path), status, code, message }
+        Error::Http { url: self.url(path), status, code, message, current }
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::Accepted;
-use papir_core::Version;
 use papir_lookup::{Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
@@ -44,8 +43,8 @@ pub struct Session {
 enum Outcome<'a> {
     /// The answered lookups, and the lookups that did not fit into the request.
     Done(AnsweredLookups, &'a [Wanted<'a>]),
-    /// The database has another version: this one, if the server names it.
-    VersionChanged(Error, Option<Version>),
+    /// The database has another version.
+    VersionChanged(Error),
     /// The client with this id does not exist any more, or its ticket was used.
     ClientGone(String, Error),
 }
@@ -212,8 +211,8 @@ impl Session {
         loop {
             match self.try_exchange(io, wanted).await? {
                 Outcome::Done(answered, rest) => return Ok((answered, rest)),
-                Outcome::VersionChanged(_, current) if changes < MAX_CHANGES => {
-                    self.follow_change(io, changes, current).await?;
+                Outcome::VersionChanged(refusal) if changes < MAX_CHANGES => {
+                    self.follow_change(io, changes, &refusal).await?;
                     changes += 1;
                 }
                 Outcome::ClientGone(client, refusal)
@@ -221,14 +220,14 @@ impl Session {
                 {
                     match self.replace_client(io, &client, refusal).await {
                         Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
-                            self.follow_change(io, changes, None).await?;
+                            self.follow_change(io, changes, &error).await?;
                             changes += 1;
                         }
                         replaced => replaced?,
                     }
                     registered_again = true;
                 }
-                Outcome::VersionChanged(refusal, _) | Outcome::ClientGone(_, refusal) => {
+                Outcome::VersionChanged(refusal) | Outcome::ClientGone(_, refusal) => {
                     return Err(refusal);
                 }
             }
@@ -245,7 +244,7 @@ impl Session {
         let Prepared { client, lookups, .. } = match self.prepare(io, now).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
-            Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error, None)),
+            Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
             prepared => prepared?,
         };
         let queries = lookups.queries();
@@ -260,7 +259,7 @@ impl Session {
         let reply = self.service.query(io, &path::query(&self.name), &request).await;
         self.costs.round_trip += self.service.platform.now().saturating_sub(start);
         Ok(match reply? {
-            QueryReply::WrongVersion(refusal, current) => Outcome::VersionChanged(refusal, current),
+            QueryReply::WrongVersion(refusal) => Outcome::VersionChanged(refusal),
             QueryReply::ClientGone(refusal) => Outcome::ClientGone(client.unwrap_or_default(), refusal),
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
@@ -313,7 +312,7 @@ impl Session {
                 Ok(None) => break,
                 Ok(registration) => self.registration = registration,
                 Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
-                    self.fetch_again(io, changes, None).await?
+                    self.fetch_again(io, changes, &error).await?
                 }
                 Err(error) => return Err(error),
             }
@@ -323,20 +322,20 @@ impl Session {
     }
 
     /// Starts again from the public part of the new version.
-    async fn follow_change(&mut self, io: &Io, changes: u32, current: Option<Version>) -> Result<()> {
-        self.fetch_again(io, changes, current).await?;
+    async fn follow_change(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
+        self.fetch_again(io, changes, refusal).await?;
         self.ensure_registered(io).await
     }
 
-    /// Fetches the public part of the new version, or of the `current` one that a server has named.
-    /// The registration is checked again, since it may not be valid for that version.
-    async fn fetch_again(&mut self, io: &Io, changes: u32, current: Option<Version>) -> Result<()> {
+    /// Fetches the public part of the new version: the one that the refusal names, or the newest. The
+    /// registration is checked again, since it may not be valid for that version.
+    async fn fetch_again(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
         let (service, name, settings) = (&self.service, &self.name, &self.settings);
         if changes > 0 {
             fetch::pause_between_changes(io, service, changes).await;
         }
         let from = Origin { service, name, settings, trust: &self.trust };
-        let fetched = fetch::fetch(io, from, current, &mut self.costs).await?;
+        let fetched = fetch::fetch(io, from, refusal.current_version(), &mut self.costs).await?;
         if let Some(accepted) = fetched.accepted {
             self.trust.keep(io, service, name, settings, *accepted).await?;
         }

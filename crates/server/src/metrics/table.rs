@@ -18,7 +18,7 @@
 //! | `papir_data_age_seconds` | gauge | `database`, `version` | Time since the version was signed or, without a signature, built or last updated |
 //! | `papir_loads_total` | counter | `database`, `outcome` | Loads of database versions: `ok`, or `failed` if the old version stays |
 //! | `papir_load_failing` | gauge | `database` | 1 if the last load of the database failed, else 0 |
-//! | `papir_store_failing` | gauge | `database` | 1 while the object store of the database cannot be reached |
+//! | `papir_store_failing` | gauge | `database` | 1 while the object store of the database cannot be reached, else 0 |
 //! | `papir_database_bytes` | gauge | `database`, `part` | Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint` |
 //! | `papir_clients` | gauge | `database`, `state` | Clients by state: `registered`, or `uploading` keys |
 //! | `papir_tickets` | gauge | `database`, `state` | Tickets by state: `ready`, or `used` and kept for retries |
@@ -88,7 +88,7 @@ metrics! {
         "Loads of database versions: `ok`, or `failed` if the old version stays";
     LOAD_FAILING = Gauge "papir_load_failing" "1 if the last load of the database failed, else 0";
     STORE_FAILING = Gauge "papir_store_failing"
-        "1 while the object store of the database cannot be reached";
+        "1 while the object store of the database cannot be reached, else 0";
     DATABASE_BYTES = Gauge "papir_database_bytes"
         "Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint`";
     CLIENTS = Gauge "papir_clients" "Clients by state: `registered`, or `uploading` keys";

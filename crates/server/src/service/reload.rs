@@ -90,8 +90,8 @@ pub(super) async fn load_with(
         let loaded = load(&app.catalog);
         for one in &loaded {
             app.metrics.loaded(&one.name, one.outcome.is_ok());
-            if one.unreachable.is_some() {
-                app.metrics.polled(&one.name, false);
+            if one.outcome.is_ok() {
+                app.metrics.polled(&one.name, one.unreachable.is_none());
             }
         }
         loaded

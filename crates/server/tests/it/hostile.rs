@@ -85,7 +85,9 @@ fn retries_are_bounded() {
             reply.headers.push(("retry-after", "0".to_owned()));
         });
         let (error, asked) = refused.query_error();
-        let Error::Http { status: found, code: found_code, message, url } = &error else { panic!("{error}") };
+        let Error::Http { status: found, code: found_code, message, url, .. } = &error else {
+            panic!("{error}")
+        };
         assert_eq!((*found, found_code.as_str(), message.as_str()), (status, code, "because"));
         assert!(url.starts_with(&refused.server.url()) && url.ends_with("/query"));
         assert_eq!(asked, most_requests, "{status}");

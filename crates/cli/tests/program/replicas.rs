@@ -1,0 +1,241 @@
+//! Two services behind a balancer that change their versions at different moments.
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use papir_client::{Connection, Options, Pin};
+
+use crate::support::{Folder, Service, send, succeeds};
+
+/// Sends every request to the next service, each over its own connection.
+struct Balancer {
+    address: String,
+    stopped: AtomicBool,
+    next: AtomicUsize,
+}
+
+impl Balancer {
+    fn serve(&self, listener: &TcpListener, services: &[String]) {
+        thread::scope(|scope| {
+            for stream in listener.incoming() {
+                if self.stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                scope.spawn(move || {
+                    let service = &services[self.next.fetch_add(1, Ordering::SeqCst) % services.len()];
+                    // A connection that breaks is the client's to try again.
+                    let _ = stream.and_then(|stream| relay(stream, service));
+                });
+            }
+        });
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(&self.address);
+    }
+}
+
+/// Relays one request and its response, then closes the connection.
+fn relay(mut client: TcpStream, service: &str) -> std::io::Result<()> {
+    let mut reader = BufReader::new(client.try_clone()?);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let name = line.to_ascii_lowercase();
+        if let Some(text) = name.strip_prefix("content-length:") {
+            length = text.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            break;
+        }
+        if !name.starts_with("connection:") {
+            head += &line;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let mut server = TcpStream::connect(service)?;
+    server.write_all(format!("{head}connection: close\r\n\r\n").as_bytes())?;
+    server.write_all(&body)?;
+    std::io::copy(&mut server, &mut client)?;
+    Ok(())
+}
+
+/// A replica: its folder, and the service that serves the file there.
+struct Replica {
+    place: Folder,
+    service: Service,
+}
+
+impl Replica {
+    fn new(snapshot: &[u8]) -> Self {
+        let place = Folder::new();
+        let file = place.write("words.papir", snapshot);
+        Self { service: Self::start(&file, "127.0.0.1:0"), place }
+    }
+
+    fn start(file: &str, address: &str) -> Service {
+        Service::start(&[file], &["--keep-old", "60s", "--lame-duck", "500ms", "--listen", address])
+    }
+
+    fn address(&self) -> &str {
+        self.service.url.strip_prefix("http://").unwrap()
+    }
+
+    fn swap(&self, snapshot: &[u8]) {
+        fs::rename(self.place.write("next", snapshot), self.place.path("words.papir")).unwrap();
+        send("-HUP", &self.service);
+    }
+
+    /// Stops the service as a supervisor does, and starts it again.
+    fn restart(&mut self) {
+        let address = self.address().to_owned();
+        send("-TERM", &self.service);
+        assert_eq!(self.service.wait(), Some(0));
+        self.service = Self::start(&self.place.path("words.papir"), &address);
+    }
+}
+
+/// Looks keys up with fresh clients until told to stop.
+fn look_up(url: &str, stopped: &AtomicBool, lookups: &AtomicUsize) {
+    while !stopped.load(Ordering::SeqCst) {
+        let options = Options { pin: Pin::Nothing, ..Options::default() };
+        let mut connection = Connection::open_with(url, &options).unwrap();
+        for key in 0..5 {
+            let value = connection.get_key(format!("key-{key}").as_bytes()).unwrap().unwrap();
+            assert_eq!(value, format!("value-{key}").as_bytes());
+            lookups.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Four clients look keys up through a balancer, while `change` changes the replicas.
+fn under_load(url: &str, change: impl FnOnce(&AtomicUsize)) -> usize {
+    let (done, lookups) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let failed = thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(|| look_up(url, &done, &lookups))).collect();
+        change(&lookups);
+        done.store(true, Ordering::SeqCst);
+        clients.into_iter().map(|client| client.join()).filter(Result::is_err).count()
+    });
+    assert_eq!(failed, 0, "clients failed");
+    lookups.into_inner()
+}
+
+#[test]
+fn replicas_that_change_at_different_moments_answer_every_lookup() {
+    let folder = Folder::new();
+    let first = fs::read(folder.words(20, "simple")).unwrap();
+    let replicas = [Replica::new(&first), Replica::new(&first)];
+    let addresses = [0, 1].map(|number: usize| replicas[number].address().to_owned());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let url = format!("http://{address}");
+    let balancer = Balancer { address, stopped: AtomicBool::new(false), next: AtomicUsize::new(0) };
+    let lookups = thread::scope(|scope| {
+        scope.spawn(|| balancer.serve(&listener, &addresses));
+        let lookups = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            under_load(&url, |_| {
+                for version in 0..3 {
+                    let next = fs::read(folder.words(21 + version, "simple")).unwrap();
+                    for replica in &replicas {
+                        replica.swap(&next);
+                        sleep(Duration::from_millis(400));
+                    }
+                }
+            })
+        }));
+        balancer.stop();
+        lookups.expect("every lookup is answered")
+    });
+    assert!(lookups > 50, "{lookups}");
+    assert_eq!(succeeds(&["get", &replicas[1].service.url, "key-22"]), "value-22");
+}
+
+/// Twenty rolling updates behind nginx. Every second one restarts the services.
+#[test]
+#[ignore = "long; needs nginx"]
+fn rolling_updates_behind_nginx_lose_no_lookup() {
+    let folder = Folder::new();
+    let first = fs::read(folder.words(20, "simple")).unwrap();
+    let mut replicas = [Replica::new(&first), Replica::new(&first)];
+    let nginx = Nginx::start(&[replicas[0].address(), replicas[1].address()]);
+    let begin = Instant::now();
+    let mut rolls = 0;
+    let lookups = under_load(&nginx.url, |lookups| {
+        while rolls < 20 || lookups.load(Ordering::SeqCst) < 20_000 {
+            let next = fs::read(folder.words(21 + rolls % 50, "simple")).unwrap();
+            for replica in &mut replicas {
+                replica.swap(&next);
+                sleep(Duration::from_millis(500));
+                if rolls % 2 == 1 {
+                    replica.restart();
+                }
+            }
+            rolls += 1;
+            assert!(begin.elapsed() < Duration::from_secs(900), "{rolls} updates, {lookups:?} lookups");
+        }
+    });
+    println!("{lookups} lookups, {rolls} updates in {:?}", begin.elapsed());
+}
+
+/// nginx with the services behind it, stopped when dropped.
+struct Nginx {
+    url: String,
+    process: Child,
+    _folder: Folder,
+}
+
+impl Nginx {
+    fn start(services: &[&str]) -> Self {
+        let folder = Folder::new();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let servers: String = services.iter().map(|service| format!("server {service};")).collect();
+        // A query may be longer than nginx's default limit of 1 MiB.
+        let configuration = format!(
+            "daemon off; pid pid; error_log error.log; events {{}}
+             http {{
+               access_log off;
+               client_max_body_size 64m; client_body_temp_path body; proxy_temp_path proxy;
+               fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+               upstream papir {{ {servers} keepalive 8; }}
+               server {{
+                 listen 127.0.0.1:{port};
+                 location / {{
+                   proxy_pass http://papir; proxy_http_version 1.1; proxy_set_header Connection '';
+                 }}
+               }}
+             }}"
+        );
+        let file = folder.write("nginx.conf", configuration);
+        let prefix = folder.path("");
+        let process = Command::new("nginx")
+            .args(["-p", &prefix, "-e", "error.log", "-c", &file])
+            .spawn()
+            .expect("this test needs nginx: install it (apt-get install nginx-light)");
+        let url = format!("http://127.0.0.1:{port}");
+        let begin = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "nginx does not start");
+            sleep(Duration::from_millis(20));
+        }
+        Self { url, process, _folder: folder }
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
+        let _ = self.process.wait();
+    }
+}
