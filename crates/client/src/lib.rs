@@ -34,9 +34,9 @@ mod rng;
 mod state;
 
 #[cfg(feature = "blocking")]
-pub use blocking::{Connection, Options, Registrations, fetch_log, ready};
+pub use blocking::{CertificateSummary, Connection, Options, Probe, Registrations, fetch_log, probe, ready};
 pub use core::{CheckpointSettings, Costs, MoreSchemes, Pin, Rotation, ShownLog, Token, Watcher};
-pub use error::{Error, Result};
+pub use error::{Error, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]

@@ -26,7 +26,7 @@ const ABSENT: u8 = 1;
 ///
 /// For one key, prints the raw bytes of its value. For several keys, --batch or --json, prints one
 /// JSON line each, with base64 for values that are not UTF-8. The exit code is 0 if all keys were
-/// found, 1 if some are absent, 2 on error.
+/// found, 1 if some are absent, 2 on error, 3 on an error that may pass.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -160,12 +160,17 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
     if json {
         return writeln!(std::io::stderr(), "{}", costs_json(&costs));
     }
-    let Costs { public_bytes, query_bytes, answer_bytes, requests, .. } = costs;
+    let Costs { public_bytes, registration_bytes, query_bytes, answer_bytes, requests, .. } = costs;
     let (name, version) = (&connection.info().name, &connection.info().version);
     let time = |time: std::time::Duration| units::seconds(time.as_secs_f64());
+    let registered = match registration_bytes {
+        0 => String::new(),
+        bytes => format!("registered  {} of keys sent once\n", units::bytes(bytes)),
+    };
     let text = format!(
         "database    {name}, version {version}, scheme {}\n\
          fetched     {} once, in {}\n\
+         {registered}\
          sent        {} in {requests} request(s), made in {}\n\
          received    {}, {} after sending, decoded in {}",
         connection.info().scheme,
@@ -184,6 +189,7 @@ fn costs_json(costs: &Costs) -> Value {
     let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     json!({
         "public_bytes": costs.public_bytes,
+        "registration_bytes": costs.registration_bytes,
         "upload_bytes": costs.query_bytes,
         "download_bytes": costs.answer_bytes,
         "requests": costs.requests,

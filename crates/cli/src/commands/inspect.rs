@@ -18,7 +18,8 @@ pub(crate) struct Arguments {
     /// A file written by `papir build`, or the URL of a server or of one of its databases.
     #[arg(value_name = "FILE|URL")]
     place: String,
-    /// Only check whether the server is ready, which needs no token; the exit code is 0 if it is.
+    /// Only check whether the server is ready, which needs no token; the exit code is 0 if it is,
+    /// 3 if it is not ready or out of reach.
     #[arg(long)]
     ready: bool,
     #[command(flatten)]

@@ -21,6 +21,9 @@ use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;
 use papir_plan::units;
 
+/// Exit code if no element is in the set.
+const ABSENT: u8 = 1;
+
 /// Private set intersection: find which of your elements are in a large set, and their labels.
 ///
 /// The owner of the set prepares a file and serves it; receivers query it with their own elements.
@@ -91,6 +94,7 @@ struct ServeArguments {
 /// Find which elements of a file are in a served set.
 ///
 /// Prints one line per match: the element and, if the set has labels, a tab and the label; or JSON.
+/// The exit code is 0 if there is a match, 1 if there is none, 2 or 3 on error.
 #[derive(Args)]
 #[command(after_help = "Examples:
   papir psi run http://127.0.0.1:7470 mine.txt
@@ -192,7 +196,7 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     if arguments.verbose {
         print_costs(&intersection, arguments.json)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if intersection.matches.is_empty() { ExitCode::from(ABSENT) } else { ExitCode::SUCCESS })
 }
 
 fn json_line(element: &[u8], label: Option<&Vec<u8>>) -> Value {
