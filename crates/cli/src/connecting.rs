@@ -84,6 +84,11 @@ impl Connecting {
     }
 }
 
+/// Returns whether a place is the address of a service, and not a file.
+pub(crate) fn is_url(place: &str) -> bool {
+    ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme))
+}
+
 /// Converts a client's error to a message, with the option that resolves it if there is one.
 pub(crate) fn explain(error: papir_client::Error) -> Failure {
     match error {

@@ -1,5 +1,6 @@
 //! The `papir` program: one file per subcommand under `commands`.
 
+mod announcement;
 mod bars;
 mod commands;
 mod connecting;
@@ -8,6 +9,7 @@ mod describe;
 mod failure;
 mod keyed;
 mod lines;
+mod memory;
 mod observed_query;
 mod open_files;
 mod owner_key;
@@ -20,6 +22,7 @@ mod spans;
 mod state_arguments;
 mod systemd;
 mod trust_arguments;
+mod unused_tokens;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 //! | step | function |
 //! |---|---|
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
+//! | the same → shape of the database, without preparing it | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
 //! | snapshot → bundle for clients | [`Snapshot::bundle`] |
@@ -36,7 +37,9 @@ mod tables;
 mod update;
 mod writer;
 
-pub use build::{BuildOptions, BuildReport, Preparation, build, build_with};
+pub use build::{
+    BuildOptions, BuildReport, Preparation, Survey, SurveyedKeys, build, build_announced, build_with, survey,
+};
 pub use error::{Error, Result};
 pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
 pub use resign::{attach, sign};

@@ -142,20 +142,8 @@ fn prepare_set(arguments: &PrepareArguments) -> Outcome {
 }
 
 fn described(report: &PsiReport) -> Lines {
-    let summary = &report.summary;
-    let matching = match summary.kind {
-        Kind::Filter => "by a filter that is downloaded once",
-        Kind::Retrieval => "by private lookups",
-    };
-    let mut lines = vec![
-        line("elements", summary.elements.to_string()),
-        line("duplicates", report.duplicates.to_string()),
-        line("matching", matching),
-        line("version", summary.version.to_string()),
-    ];
-    if let Some(longest) = summary.longest {
-        lines.push(line("longest label", units::bytes(longest.into())));
-    }
+    let mut lines = describe::set(&report.summary);
+    lines.push(line("duplicates", report.duplicates));
     if let Some(bytes) = report.filter_bytes {
         lines.push(line("filter", units::bytes(bytes)));
     }

@@ -27,6 +27,7 @@ mod serving;
 mod signing;
 mod sources;
 mod support;
+mod tls;
 mod updating;
 mod usage;
 mod verifying;
