@@ -9,7 +9,6 @@ mod describe;
 mod failure;
 mod keyed;
 mod lines;
-mod memory;
 mod observed_query;
 mod open_files;
 mod owner_key;

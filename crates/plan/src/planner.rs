@@ -252,7 +252,11 @@ fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> (Vec<Offer>,
                 }
                 Err(error) => {
                     let reason = error.to_string();
-                    left_out.push(LeftOut { scheme: batches.scheme.name(), parameters: String::new(), reason });
+                    left_out.push(LeftOut {
+                        scheme: batches.scheme.name(),
+                        parameters: String::new(),
+                        reason,
+                    });
                     break;
                 }
             }

@@ -41,6 +41,7 @@ pub use build::{
     BuildOptions, BuildReport, Preparation, Survey, SurveyedKeys, build, build_announced, build_with, survey,
 };
 pub use error::{Error, Result};
+pub use map::free_memory;
 pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
 pub use resign::{attach, sign};
 pub use signing::{Sign, stored_log};

@@ -23,7 +23,8 @@ use papir_plan::planner::{self, Demand};
 /// With --key, records are looked up by key; several --value columns become one JSON object, and
 /// without --value the database is a set of keys. Without --key, records are looked up by number.
 /// In a folder, paths are the keys and file contents the values; symbolic links are skipped. The
-/// database is written completely or not at all.
+/// database is written completely or not at all. A build that needs more than 256 MiB of memory says
+/// on stderr, before it starts, how large file and memory will be.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -7,6 +7,7 @@ mod checkpoint;
 mod clients;
 mod completions;
 mod demo;
+mod doctor;
 mod get;
 mod hold;
 mod inspect;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Get(Box<get::Arguments>),
     Hold(hold::Arguments),
     Inspect(inspect::Arguments),
+    Doctor(Box<doctor::Arguments>),
     Psi(psi::Arguments),
     Clients(clients::Arguments),
     Push(push::Arguments),
@@ -60,6 +62,7 @@ impl Command {
             Self::Get(arguments) => get::run(&arguments),
             Self::Hold(arguments) => hold::run(&arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
+            Self::Doctor(arguments) => doctor::run(&arguments),
             Self::Psi(arguments) => psi::run(arguments),
             Self::Clients(arguments) => clients::run(&arguments),
             Self::Push(arguments) => push::run(&arguments),

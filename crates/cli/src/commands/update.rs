@@ -1,10 +1,14 @@
 //! `papir update`: applies changes to a prepared database.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use papir_store::{Format, UpdateOptions};
+use papir_lookup::update::ChangeCounts;
+use papir_store::{Format, UpdateOptions, UpdateReport, Way};
+use serde_json::{Value, json};
 
 use crate::bars::Bars;
 use crate::failure::{Failure, Outcome};
@@ -48,6 +52,9 @@ pub(crate) struct Arguments {
     encrypt: Option<PathBuf>,
     #[command(flatten)]
     signing: SignArguments,
+    /// Print one JSON object: mode, changes, seconds, written_bytes, version, sequence.
+    #[arg(long)]
+    json: bool,
     /// Rearrange all keys and prepare all records again, even if less would suffice.
     #[arg(long)]
     rebuild: bool,
@@ -93,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };
+    let start = Instant::now();
     let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {
         papir_store::Error::Core(error @ papir_core::Error::OwnerKey { .. })
@@ -101,6 +109,38 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         other => sign_arguments::explain(other),
     })?;
-    describe::print(&describe::update(&report), &mut std::io::stdout())?;
+    let mut out = std::io::stdout();
+    match arguments.json {
+        true => writeln!(out, "{}", as_json(&report, start.elapsed()))?,
+        false => describe::print(&describe::update(&report), &mut out)?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(report: &UpdateReport, time: Duration) -> Value {
+    let ChangeCounts { inserted, replaced, deleted, absent, superseded } = report.counts;
+    let unchanged = report.way == Way::Unchanged;
+    json!({
+        "name": report.metadata.name,
+        "mode": mode(&report.way),
+        "done": report.way.to_string(),
+        "changes": { "inserted": inserted, "replaced": replaced, "deleted": deleted, "absent": absent,
+            "superseded": superseded },
+        "seconds": time.as_secs_f64(),
+        "written_bytes": if unchanged { 0 } else { report.snapshot_bytes },
+        "version": report.metadata.version,
+        "sequence": report.checkpoint.as_ref().map(|leaf| leaf.sequence),
+    })
+}
+
+/// A stable word for the way in which the version was made.
+fn mode(way: &Way) -> &'static str {
+    match way {
+        Way::Unchanged => "unchanged",
+        Way::Updated { .. } => "updated",
+        Way::SetUp { .. } => "set_up",
+        Way::Proven { .. } => "proven",
+        Way::Extended { .. } => "extended",
+        Way::Rebuilt { .. } => "rebuilt",
+    }
 }

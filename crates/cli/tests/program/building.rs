@@ -104,6 +104,24 @@ fn all_formats_are_read() {
 }
 
 #[test]
+fn a_large_build_says_first_what_it_needs() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let build = |bytes: usize| {
+        let source = folder.write("a.bin", vec![7; bytes]);
+        let raw = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
+        papir(&[&raw[..], &PLAIN].concat())
+    };
+    assert!(build(1 << 20).stderr.is_empty(), "small builds say nothing");
+    let output = build(80 << 20);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let bytes = std::fs::metadata(&out).unwrap().len();
+    let file = format!("a file of about {}", papir_plan::units::bytes(bytes));
+    assert!(stderr.starts_with("papir: preparing ") && stderr.contains(&file), "{file}: {stderr}");
+}
+
+#[test]
 fn compressed_text_is_read() {
     let gzip = |text: &str| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

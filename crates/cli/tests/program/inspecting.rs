@@ -20,9 +20,11 @@ fn a_file_and_its_server_are_described_alike() {
     assert!(bits(&of_file) >= 128.0);
 
     let service = Service::start(&[&words], &[]);
-    let json = |place: &str| -> Value { serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap() };
+    let json =
+        |place: &str| -> Value { serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap() };
     let (file, served) = (json(&words), json(&service.url));
-    for name in ["name", "scheme", "version", "records", "keyed", "root", "sequence", "owner_key", "delta", "sizes"]
+    for name in
+        ["name", "scheme", "version", "records", "keyed", "root", "sequence", "owner_key", "delta", "sizes"]
     {
         assert_eq!(file[name], served[name], "{name}");
     }
@@ -38,7 +40,10 @@ fn a_file_and_its_server_are_described_alike() {
 fn inspection_failures_are_one_line() {
     let folder = Folder::new();
     fails_with(&["inspect", &folder.path("missing.papir")], &["missing.papir"]);
-    fails_with(&["inspect", &folder.write("text.papir", "no snapshot")], &["text.papir", "`no snaps`", "papir"]);
+    fails_with(
+        &["inspect", &folder.write("text.papir", "no snapshot")],
+        &["text.papir", "`no snaps`", "papir"],
+    );
     fails_for_now(&["inspect", "http://127.0.0.1:1"], &["http://127.0.0.1:1"]);
 }
 

@@ -7,6 +7,7 @@ mod clients;
 mod configuration;
 mod demo;
 mod deploying;
+mod doctor;
 mod encrypted;
 mod getting;
 mod inspecting;

@@ -66,7 +66,9 @@ fn reason(error: &CertificateError) -> (String, bool) {
         other => {
             let text = other.to_string();
             match text.contains("CaUsedAsEndEntity") {
-                true => ("it is an authority's own certificate, and not one of those trusted".to_owned(), true),
+                true => {
+                    ("it is an authority's own certificate, and not one of those trusted".to_owned(), true)
+                }
                 false => (text, false),
             }
         }

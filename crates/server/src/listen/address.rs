@@ -87,7 +87,9 @@ mod tests {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
         }
         let local: Listen = "localhost:7470".parse().unwrap();
-        assert!(matches!(local, Listen::Tcp(address) if address.ip().is_loopback() && address.port() == 7470));
+        assert!(
+            matches!(local, Listen::Tcp(address) if address.ip().is_loopback() && address.port() == 7470)
+        );
         for text in ["", "nowhere", "127.0.0.1", "unix:", "/run/papir.sock"] {
             assert!(matches!(text.parse::<Listen>(), Err(Error::BadListen { .. })), "{text}");
         }

@@ -35,9 +35,8 @@ impl Format {
         if path.is_dir() {
             return Self::Folder;
         }
-        let extension = |path: &Path| {
-            path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase())
-        };
+        let extension =
+            |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         if extension(path).as_deref() == Some("gz") {
             // Only text is decompressed while it is read.
             return match Self::of_extension(extension(Path::new(path.file_stem().unwrap_or_default()))) {

@@ -21,7 +21,8 @@ impl Facts {
         let security = description.security.as_ref();
         // JSON has no infinity. An infinite value means that an answer always decodes.
         let failure = description.lookup_failure_log2(keyword.map_or(1, KeywordLayout::lookups));
-        let parameters = description.parameters.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+        let parameters =
+            description.parameters.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
         let mut facts = Self(Map::new());
         facts.set("name", name);
         facts.set("scheme", description.scheme);

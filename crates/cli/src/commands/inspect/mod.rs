@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use papir_client::Connection;
-use papir_store::psi::PsiSet;
 use papir_store::Snapshot;
+use papir_store::psi::PsiSet;
 
 use self::facts::Facts;
 use crate::connecting::{self, Connecting};

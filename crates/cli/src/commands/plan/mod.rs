@@ -262,7 +262,9 @@ fn headline(database: &Database, demand: &Demand, loaded: &LoadedRates) -> descr
     let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
     let about = if database.estimated { "about " } else { "" };
     let records = match database.keys {
-        Some(keys) => format!("{keys} keys: {about}{stored}, {} of layout", units::bytes(database.layout_bytes)),
+        Some(keys) => {
+            format!("{keys} keys: {about}{stored}, {} of layout", units::bytes(database.layout_bytes))
+        }
         None => stored,
     };
     let (up, down) = (mbit(demand.connection.0), mbit(demand.connection.1));
@@ -274,7 +276,9 @@ fn headline(database: &Database, demand: &Demand, loaded: &LoadedRates) -> descr
         line("failure", format!("at most {} per lookup", demand.failure)),
         line("rates", &loaded.description),
     ]);
-    lines.extend(demand.batch.map(|batch| line("batch", format!("costs are those of a batch of {batch} lookups"))));
+    lines.extend(
+        demand.batch.map(|batch| line("batch", format!("costs are those of a batch of {batch} lookups"))),
+    );
     lines
 }
 

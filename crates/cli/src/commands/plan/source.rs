@@ -35,7 +35,11 @@ impl Columns {
 }
 
 /// Reads a source.
-pub(super) fn survey(source: &Path, columns: &Columns, record_bytes: Option<u64>) -> Result<Database, Failure> {
+pub(super) fn survey(
+    source: &Path,
+    columns: &Columns,
+    record_bytes: Option<u64>,
+) -> Result<Database, Failure> {
     let format = Format::of(source);
     if format == Format::Raw && record_bytes.is_none() {
         return Err(Failure::at(
@@ -72,7 +76,8 @@ fn origin(source: &Path, found: &Survey) -> String {
     if let Some(keys) = &found.keyword {
         text += &format!(" of at most {}", units::bytes(keys.longest_value));
         if keys.lookups > 1 {
-            text += &format!("; each lookup fetches {} records, and costs that many times as much", keys.lookups);
+            text +=
+                &format!("; each lookup fetches {} records, and costs that many times as much", keys.lookups);
         }
     }
     text

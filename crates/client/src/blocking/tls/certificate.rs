@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Name};
 
 /// Longest name that is shown, in characters. The server chooses it.
@@ -22,6 +24,11 @@ pub struct CertificateSummary {
 }
 
 impl CertificateSummary {
+    /// The first certificate of a PEM file; `None` if there is none, or if it is malformed.
+    pub fn of_pem(pem: &[u8]) -> Option<Self> {
+        Self::parse(&CertificateDer::from_pem_slice(pem).ok()?)
+    }
+
     /// Parses a certificate in DER; `None` if it is malformed.
     pub(crate) fn parse(der: &[u8]) -> Option<Self> {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;

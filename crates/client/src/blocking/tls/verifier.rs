@@ -100,11 +100,10 @@ impl Verifier {
                 not_before: unix_time(summary.not_before),
             }
             .into()),
-            false => Err(CertificateError::ExpiredContext {
-                time: now,
-                not_after: unix_time(summary.not_after),
+            false => {
+                Err(CertificateError::ExpiredContext { time: now, not_after: unix_time(summary.not_after) }
+                    .into())
             }
-            .into()),
         }
     }
 }
