@@ -34,11 +34,13 @@ mod rng;
 mod state;
 
 #[cfg(feature = "blocking")]
-pub use blocking::{CertificateSummary, Connection, Options, Probe, Registrations, fetch_log, probe, ready};
+pub use blocking::{
+    CertificateSummary, Connection, Options, Probe, Registrations, detail, fetch_log, probe, ready,
+};
 pub use core::{CheckpointSettings, Costs, MoreSchemes, Pin, Rotation, ShownLog, Token, Watcher};
 pub use error::{Error, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
-pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
+pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]
 pub use rng::system_rng;
 #[cfg(feature = "files")]

@@ -16,9 +16,11 @@ mod plan;
 mod psi;
 mod pull;
 mod push;
+mod rollback;
 mod serve;
 mod tokens;
 mod update;
+mod versions;
 
 use clap::Subcommand;
 
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Plan(plan::Arguments),
     Build(build::Arguments),
     Update(update::Arguments),
+    Versions(versions::Arguments),
+    Rollback(rollback::Arguments),
     Checkpoint(Box<checkpoint::Arguments>),
     Serve(Box<serve::Arguments>),
     Tokens(tokens::Arguments),
@@ -56,6 +60,8 @@ impl Command {
             Self::Plan(arguments) => plan::run(&arguments),
             Self::Build(arguments) => build::run(&arguments),
             Self::Update(arguments) => update::run(&arguments),
+            Self::Versions(arguments) => versions::run(&arguments),
+            Self::Rollback(arguments) => rollback::run(&arguments),
             Self::Checkpoint(arguments) => checkpoint::run(&arguments),
             Self::Serve(arguments) => serve::run(*arguments),
             Self::Tokens(arguments) => tokens::run(arguments),

@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
     /// Write the new version here, and leave FILE unchanged.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Keep the replaced version as FILE.VERSION, and at most N such files, for `papir versions` and
+    /// `papir rollback`.
+    #[arg(long, value_name = "N", conflicts_with = "out")]
+    keep: Option<usize>,
     /// The file with the owner's key of an encrypted database.
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
@@ -62,7 +66,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv
-  papir update words.papir --from changes.csv --delete-column gone
+  papir update words.papir --from changes.csv --delete-column gone --keep 3
   papir update people.papir --from changes.jsonl --out people-next.papir
   papir update hashes.papir --from changes.csv --key index --value hash
   papir update secret.papir --from changes.csv --encrypt secret.key
@@ -93,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         values: arguments.value.clone(),
         delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
+        keep: arguments.keep,
         rebuild: arguments.rebuild,
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.signing.sign()?,
@@ -102,19 +107,28 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let start = Instant::now();
     let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
-    let report = report.map_err(|error| match error {
+    print(&report.map_err(explain)?, start.elapsed(), arguments.json)
+}
+
+/// Prints the report of an update or a rollback.
+pub(super) fn print(report: &UpdateReport, time: Duration, json: bool) -> Outcome {
+    let mut out = std::io::stdout();
+    match json {
+        true => writeln!(out, "{}", as_json(report, time))?,
+        false => describe::print(&describe::update(report), &mut out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Converts an error to a message, with the option that resolves it if there is one.
+pub(super) fn explain(error: papir_store::Error) -> Failure {
+    match error {
         papir_store::Error::Core(error @ papir_core::Error::OwnerKey { .. })
         | papir_store::Error::Snapshot { error: error @ papir_core::Error::OwnerKey { .. }, .. } => {
             Failure::new(format!("{error} (--encrypt)"))
         }
         other => sign_arguments::explain(other),
-    })?;
-    let mut out = std::io::stdout();
-    match arguments.json {
-        true => writeln!(out, "{}", as_json(&report, start.elapsed()))?,
-        false => describe::print(&describe::update(&report), &mut out)?,
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn as_json(report: &UpdateReport, time: Duration) -> Value {
@@ -142,5 +156,6 @@ fn mode(way: &Way) -> &'static str {
         Way::Proven { .. } => "proven",
         Way::Extended { .. } => "extended",
         Way::Rebuilt { .. } => "rebuilt",
+        Way::RolledBack { .. } => "rolled_back",
     }
 }

@@ -32,3 +32,4 @@ mod tls;
 mod updating;
 mod usage;
 mod verifying;
+mod versions;

@@ -10,6 +10,8 @@ fn every_subcommand_has_help_with_examples() {
         "plan",
         "build",
         "update",
+        "versions",
+        "rollback",
         "checkpoint",
         "serve",
         "tokens",

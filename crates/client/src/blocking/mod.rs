@@ -21,7 +21,7 @@ mod transport;
 #[cfg(unix)]
 mod unix;
 
-pub use connection::{Connection, fetch_log, ready};
+pub use connection::{Connection, detail, fetch_log, ready};
 pub use options::Options;
 pub use probe::{Probe, probe};
 pub use registrations::Registrations;
