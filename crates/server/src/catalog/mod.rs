@@ -171,7 +171,8 @@ impl Catalog {
     pub(crate) fn load_named(&self, names: &[String]) -> Vec<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = self.files().filter(|(name, ..)| names.iter().any(|wanted| wanted == name));
-        let loaded: Vec<Reloaded> = wanted.map(|(name, slot, path)| self.load_one(name, slot, path)).collect();
+        let loaded: Vec<Reloaded> =
+            wanted.map(|(name, slot, path)| self.load_one(name, slot, path)).collect();
         log_failures(&loaded);
         loaded
     }
