@@ -49,7 +49,7 @@ pub use state::{Passphrase, StateFiles, default_state_directory};
 /// Private set intersection.
 pub mod psi {
     #[cfg(feature = "blocking")]
-    pub use crate::blocking::psi::intersect;
+    pub use crate::blocking::psi::{describe, intersect};
     pub use crate::core::psi::Intersection;
     pub use papir_protocol::PsiInfo;
 }

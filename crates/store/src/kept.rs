@@ -74,7 +74,7 @@ pub fn versions(file: &Path) -> Result<Vec<KeptVersion>> {
             kept.extend(read(&entry.path(), false).ok());
         }
     }
-    kept.sort_by(|a, b| order(b).cmp(&order(a)));
+    kept.sort_by_key(|version| std::cmp::Reverse(order(version)));
     Ok(std::iter::once(current).chain(kept).collect())
 }
 

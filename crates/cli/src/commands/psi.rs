@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use papir_client::psi::{Intersection, intersect};
-use papir_client::{Pin, Watcher};
+use papir_client::{Error, Pin, Watcher};
 use papir_lookup::psi::Kind;
 use papir_store::psi::{PsiOptions, PsiReport, prepare};
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use super::serve;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, json_field, line};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::lines;
 use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;
@@ -164,7 +164,12 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     let options = arguments.state.add_to(arguments.connecting.options(false)?)?;
     let watcher = Watcher::new(Bars::new());
     let options = papir_client::Options { pin: Pin::Owner, watcher, ..options };
-    let intersection = intersect(&arguments.url, &elements, &options).map_err(connecting::explain)?;
+    let intersection = intersect(&arguments.url, &elements, &options).map_err(|error| match error {
+        Error::Http { status: 404, .. } => {
+            Failure::new(format!("{error}: this service has no set (papir psi serve)"))
+        }
+        other => connecting::explain(other),
+    })?;
     let mut out = std::io::stdout().lock();
     let labelled = intersection.info.longest_label.is_some();
     for found in &intersection.matches {

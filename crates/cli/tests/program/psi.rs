@@ -49,6 +49,8 @@ fn a_small_set_is_intersected_by_a_filter_fetched_once() {
     assert_eq!(costs["elements_of_set"], 500);
     let (found, _) = intersect(&folder, &service, "none\nat all\n");
     assert_eq!(found, "");
+    let examined = succeeds(&["doctor", &service.url]);
+    assert!(examined.contains("set of 500 elements"), "{examined}");
     let described = succeeds(&["inspect", &file]);
     assert!(described.contains("papir psi serve") && described.contains("500"), "{described}");
     let json: Value = serde_json::from_str(&succeeds(&["inspect", &file, "--json"])).unwrap();
@@ -128,5 +130,5 @@ fn invalid_intersections_are_refused_in_one_line() {
     let words = folder.words(50, "plain");
     fails_with(&["psi", "serve", &words], &["words", "psi"]);
     let service = Service::start(&[&words], &["--allow-not-private"]);
-    fails_with(&["psi", "run", &service.url, &bare], &["404"]);
+    fails_with(&["psi", "run", &service.url, &bare], &["404", "papir psi serve"]);
 }

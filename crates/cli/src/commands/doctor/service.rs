@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use papir_client::psi::{self, PsiInfo};
 use papir_client::{CertificateSummary, Connection, Error, FinalFailure, Options, Probe};
 use papir_plan::units;
 
@@ -34,9 +35,19 @@ pub(super) fn check(url: &str, options: &Options) -> Vec<Finding> {
             findings.extend(database(&connection));
             findings.push(lookup(&mut connection));
         }
+        Err(error @ Error::ChooseDatabase { .. }) => match psi::describe(url, options) {
+            Ok(set) => findings.extend([token(options), self::set(&set)]),
+            Err(_) => findings.push(refused(error)),
+        },
         Err(error) => findings.push(refused(error)),
     }
     findings
+}
+
+/// The finding for a service that has a set, and no database by name.
+fn set(set: &PsiInfo) -> Finding {
+    let PsiInfo { elements, version, kind, .. } = set;
+    Finding::ok("version", format!("set of {elements} elements, version {version}, matched by {kind}"))
 }
 
 /// The finding for a service that does not answer.

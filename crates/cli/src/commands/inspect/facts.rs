@@ -68,7 +68,7 @@ impl Facts {
         self.set("sequence", leaf.sequence);
         self.set("signed", leaf.time);
         self.set("owner_key", owner.to_string());
-        self.set("delta", leaf.delta_root.as_ref().map(|root| hex(root)));
+        self.set("delta", leaf.delta_root.as_ref().map(hex));
     }
 
     /// Sets a field.

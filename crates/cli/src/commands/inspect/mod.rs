@@ -5,9 +5,10 @@ mod facts;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
-use papir_client::Connection;
+use papir_client::{Connection, Options};
 use papir_store::Snapshot;
 use papir_store::psi::PsiSet;
 
@@ -43,7 +44,8 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let place = &arguments.place;
     if arguments.ready {
-        let options = arguments.connecting.options(true)?;
+        // Whoever asks wants to know now.
+        let options = Options { patience: Some(Duration::ZERO), ..arguments.connecting.options(true)? };
         papir_client::ready(place, &options).map_err(connecting::explain)?;
         return Ok(ExitCode::SUCCESS);
     }
