@@ -1,11 +1,11 @@
-//! What a large build will need, said before it starts.
+//! Announces the size and the memory of a large build.
 
 use std::path::Path;
 
 use papir_core::Shape;
 use papir_plan::units;
 
-/// Smallest memory that is announced. Builds with less are over in moments on every machine.
+/// Builds that need less memory are not announced: they end within seconds.
 const ANNOUNCED_BYTES: u64 = 256 << 20;
 /// Memory of the program itself and of small buffers.
 const OTHER_BYTES: u64 = 32 << 20;

@@ -9,7 +9,7 @@ use super::tls::certificate::CertificateSummary;
 use super::tls::verifier::Presented;
 use crate::error::{Error, Result};
 
-/// What a service shows to everyone.
+/// Properties of a service that need no token.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// The certificate that it presented; `None` without TLS.

@@ -7,7 +7,9 @@ use papir_plan::units;
 use papir_store::psi::PsiSet;
 use papir_store::{OpenOptions, Snapshot};
 
-use super::{Finding, HostArguments, host, machine};
+use super::finding::Finding;
+use super::host::{self, HostArguments};
+use super::machine;
 
 /// Versions of a database that a service keeps at most while it swaps them.
 const KEPT_VERSIONS: u64 = 3;
@@ -85,7 +87,7 @@ fn memory(file: u64, free: Option<u64>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Status;
+    use super::super::finding::Status;
     use super::*;
 
     #[test]

@@ -1,17 +1,35 @@
-//! Checks of what a service will use besides its file: registry, tokens, certificate.
+//! Checks of the registry, tokens and certificate of a service.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use clap::Args;
 use papir_client::CertificateSummary;
 use papir_server::{Protection, ServerConfig, TlsFiles, TokenFile, TokenSource};
 
+use super::finding::Finding;
 use super::machine::days;
-use super::{Finding, HostArguments};
 use crate::unused_tokens;
 
 /// Shortest rest of a certificate's validity without a warning.
 const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
+
+/// Files and directories that the service of a file will use.
+#[derive(Args)]
+pub(super) struct HostArguments {
+    /// The directory that `papir serve --registry` will use.
+    #[arg(long, value_name = "DIR")]
+    registry: Option<PathBuf>,
+    /// The token file that `papir serve --tokens` will use.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// The certificate that `papir serve --tls-cert` will use.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
 
 /// Checks the directory of registered clients, if the scheme needs one or one is given.
 pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use papir_kernels::Backend;
 use papir_server::ServerConfig;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::open_files;
 
 /// The instructions that answers will use.

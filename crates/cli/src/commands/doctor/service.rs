@@ -6,7 +6,7 @@ use papir_client::psi::{self, PsiInfo};
 use papir_client::{CertificateSummary, Connection, Error, FinalFailure, Options, Probe};
 use papir_plan::units;
 
-use super::Finding;
+use super::finding::Finding;
 use super::machine::days;
 use crate::connecting;
 

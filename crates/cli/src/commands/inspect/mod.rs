@@ -44,7 +44,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let place = &arguments.place;
     if arguments.ready {
-        // Whoever asks wants to know now.
+        // Without retries: the answer is about this moment.
         let options = Options { patience: Some(Duration::ZERO), ..arguments.connecting.options(true)? };
         papir_client::ready(place, &options).map_err(connecting::explain)?;
         return Ok(ExitCode::SUCCESS);
@@ -91,7 +91,7 @@ fn served(url: &str, connecting: &Connecting) -> Result<Described, Failure> {
 fn stored(file: &Path) -> Result<Described, Failure> {
     // Insecure schemes are allowed here: describing a file serves nothing.
     papir_research::register()?;
-    // Every file that is no set is opened as a database, which explains what is wrong with it.
+    // Any other file is opened as a database, whose errors explain what is wrong with it.
     match PsiSet::open(file) {
         Ok(set) => stored_set(file, &set),
         Err(_) => stored_database(file),

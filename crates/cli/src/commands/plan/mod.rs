@@ -1,5 +1,6 @@
 //! `papir plan`: recommends a scheme and predicts its cost.
 
+mod database;
 mod source;
 
 use std::io::Write;
@@ -15,6 +16,7 @@ use papir_plan::rates_file as rates;
 use papir_plan::rates_file::LoadedRates;
 use serde_json::json;
 
+use self::database::Database;
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
@@ -213,20 +215,6 @@ fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
         batch: arguments.batch.map(|batch| batch as usize),
         ..Demand::new(database.shape, rates)
     }
-}
-
-/// The database to plan for.
-struct Database {
-    /// Records of the scheme's database; of a keyed one, its buckets.
-    shape: Shape,
-    /// Bytes of the layout of the keys.
-    layout_bytes: u64,
-    /// Number of keys; `None` if records are looked up by number.
-    keys: Option<u64>,
-    /// Set if the shape is an estimate.
-    estimated: bool,
-    /// The source in words, if there is one.
-    origin: Option<String>,
 }
 
 /// The database that the arguments describe; `None` if there is nothing to plan.

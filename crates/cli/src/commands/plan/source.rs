@@ -1,4 +1,4 @@
-//! The database that a source would become.
+//! The database that `papir build` would prepare from a source.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use papir_plan::units;
 use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
 
-use super::Database;
+use super::database::Database;
 use crate::bars::Bars;
 use crate::failure::Failure;
 

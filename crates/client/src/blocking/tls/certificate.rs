@@ -10,7 +10,7 @@ use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Name};
 /// Longest name that is shown, in characters. The server chooses it.
 const MAX_SHOWN: usize = 80;
 
-/// What a server's certificate says about itself. Nothing in it is verified.
+/// Fields of a server's certificate. None of them is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateSummary {
     /// The name of its owner, such as `CN=localhost`; may be empty.

@@ -24,8 +24,8 @@ pub(crate) struct Encrypted {
 }
 
 impl TlsConnector {
-    /// Trusts the given root certificates or, without them, the public ones. Stores what servers
-    /// present in `presented`.
+    /// Trusts the given root certificates or, without them, the public ones. Stores the
+    /// certificates of servers in `presented`.
     ///
     /// # Errors
     /// No given certificate can be a root.

@@ -13,13 +13,12 @@ use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore,
 
 use super::certificate::CertificateSummary;
 
-/// Verifies chains by webpki. Besides, it accepts a certificate that is itself one of the given
-/// roots.
+/// Verifies chains by webpki, and also accepts a certificate that is itself one of the given roots.
 ///
-/// webpki refuses a certificate that may sign others as a server's certificate, and the
-/// self-signed certificates that `openssl req -x509` makes are such. Whoever is given one as a root
-/// trusts its key for more than this: its holder could sign another certificate for the server.
-/// Name, validity period and the signature of the handshake are checked as for every certificate.
+/// webpki refuses a server's certificate that may sign others, and `openssl req -x509` makes such
+/// certificates by default. Accepting a given root adds no trust: the holder of its key could sign
+/// another certificate for the server. Name, validity period and the handshake's signature are
+/// checked as for every certificate.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     chains: Arc<WebPkiServerVerifier>,
@@ -45,7 +44,7 @@ impl Presented {
 /// A refused certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedCertificate {
-    /// What the certificate says about itself; `None` if it is malformed.
+    /// Its fields; `None` if it is malformed.
     pub(crate) summary: Option<CertificateSummary>,
     /// The reason.
     pub(crate) reason: CertificateError,
@@ -60,7 +59,7 @@ impl fmt::Display for RefusedCertificate {
 }
 
 impl Verifier {
-    /// Trusts `given` or, if it is `None`, the public roots. Stores what servers present in
+    /// Trusts `given` or, if it is `None`, the public roots. Stores the certificates of servers in
     /// `presented`.
     ///
     /// # Errors
