@@ -117,7 +117,9 @@ fn a_source_is_planned_as_it_would_be_built() {
     let keyed = ["--key", "word", "--value", "meaning,number"];
     let built = succeeds(&[&["build", &source, "--out", &out, "--scheme", "simple"], &keyed[..]].concat());
     let records = built.lines().find(|line| line.starts_with("records")).unwrap().to_owned();
-    assert!(records.contains(&format!(" {} of ", plan["records"])), "{records} {plan}");
+    let buckets: f64 = records.split_whitespace().nth(1).unwrap().parse().unwrap();
+    // Keys are arranged by a random seed, so that the number of buckets varies a little.
+    assert!((number(&plan, "records") - buckets).abs() <= 3.0, "{records} {plan}");
 
     let rates = rates(&folder, "1e-9");
     let batch = ["plan", &source, "--rates", &rates, "--key", "word", "--batch", "8", "--clients", "1000"];

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use papir_client::core::Address;
 use papir_client::psi::{self, PsiInfo};
 use papir_client::{CertificateSummary, Connection, Error, FinalFailure, Options, Probe};
 use papir_plan::units;
@@ -74,7 +75,7 @@ fn unreachable(error: Error) -> Finding {
 
 fn certificate(url: &str, certificate: Option<&CertificateSummary>) -> Finding {
     let Some(certificate) = certificate else {
-        return match url.starts_with("unix:") || url.contains("127.0.0.1") || url.contains("localhost") {
+        return match Address::parse(url).is_ok_and(|address| address.is_local()) {
             true => Finding::ok("certificate", "none: the connection stays on this machine"),
             false => Finding::warn(
                 "certificate",
