@@ -116,8 +116,9 @@ impl Leaf {
         let (kind, length) = (reader.u8()?, reader.u8()?);
         let name = reader.raw(length.into())?;
         let database = std::str::from_utf8(name).ok().filter(|name| !name.is_empty());
-        let database =
-            database.ok_or_else(|| Error::malformed(what, format!("the name {name:02x?}"), "UTF-8"))?;
+        let database = database.ok_or_else(|| {
+            Error::malformed(what, format!("the name {}", papir_core::shown_bytes(name)), "UTF-8")
+        })?;
         let (sequence, time) = (reader.u64()?, reader.u64()?);
         let base = match (kind, reader.array::<HASH_BYTES>()?) {
             (1, hash) => Base::Root(hash),

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use papir_client::{Options, Pin, Token};
+use papir_client::{FinalFailure, Options, Pin, Token};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -27,7 +27,8 @@ pub(crate) struct Connecting {
     /// A file with the access token; otherwise the variable PAPIR_TOKEN is used if set.
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
-    /// Trusted root certificates in PEM, instead of the public ones.
+    /// Trusted certificates in PEM, instead of the public roots: of issuers, or the server's own if
+    /// it is self-signed.
     #[arg(long, value_name = "FILE", global = true)]
     ca: Option<PathBuf>,
     /// Send the token even over plain HTTP to another machine, where anyone on the network path can
@@ -83,6 +84,11 @@ impl Connecting {
     }
 }
 
+/// Returns whether a place is the address of a service, and not a file.
+pub(crate) fn is_url(place: &str) -> bool {
+    ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme))
+}
+
 /// Converts a client's error to a message, with the option that resolves it if there is one.
 pub(crate) fn explain(error: papir_client::Error) -> Failure {
     match error {
@@ -102,8 +108,19 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
             Failure::new(format!("no query was sent: {error}"))
         }
         papir_client::Error::Checkpoint { url, error } => of_checkpoint(&url, &error),
+        papir_client::Error::Transport { url, source } if is_unknown_certificate(source.as_ref()) => {
+            Failure::new(format!(
+                "{url}: {source} (--ca FILE trusts the certificates in a file: give the server's own, or that of \
+                 its issuer)"
+            ))
+        }
         other => other.into(),
     }
+}
+
+/// Returns whether an error is a certificate that nothing trusted vouches for.
+fn is_unknown_certificate(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(FinalFailure::Certificate { unknown: true, .. }))
 }
 
 /// Converts a refusal of a checkpoint to a message.

@@ -8,7 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use papir_checkpoint::Leaf;
 use papir_core::{Description, Privacy, Sizes, Version};
 use papir_lookup::KeywordLayout;
+use papir_lookup::psi::Kind;
 use papir_lookup::update::ChangeCounts;
+use papir_store::psi::PsiSummary;
 use papir_store::{BuildReport, KeywordSummary, Metadata, SectionInfo, UpdateReport};
 use serde_json::{Value, json};
 
@@ -77,6 +79,21 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
     lines.extend(report.metadata.keyword.iter().flat_map(table));
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
+    lines
+}
+
+/// Describes a set for private intersection.
+pub(crate) fn set(summary: &PsiSummary) -> Lines {
+    let matching = match summary.kind {
+        Kind::Filter => "by a filter that is downloaded once",
+        Kind::Retrieval => "by private lookups",
+    };
+    let mut lines = vec![
+        line("elements", summary.elements),
+        line("matching", matching),
+        line("set version", summary.version),
+    ];
+    lines.extend(summary.longest.map(|longest| line("longest label", units::bytes(longest.into()))));
     lines
 }
 

@@ -4,18 +4,27 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A subcommand's exit code, or a failure, which has exit code 2.
+/// Exit code of a failure.
+const FAILED: u8 = 2;
+/// Exit code of a failure that a later attempt may not have.
+const FAILED_FOR_NOW: u8 = 3;
+
+/// A subcommand's exit code, or a failure.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
 /// A failed command. Always prints as one line.
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct Failure {
+    message: String,
+    /// Set if a later attempt may succeed: the server is busy, not ready, or out of reach.
+    retryable: bool,
+}
 
 impl Failure {
     /// Creates a failure with this message.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         let lines: Vec<String> = message.to_string().lines().map(|line| line.trim().to_owned()).collect();
-        Self(lines.join(" "))
+        Self { message: lines.join(" "), retryable: false }
     }
 
     /// Creates a failure about a file.
@@ -24,15 +33,24 @@ impl Failure {
     }
 }
 
-impl<E: std::error::Error> From<E> for Failure {
+impl Failure {
+    /// The exit code of the program.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(if self.retryable { FAILED_FOR_NOW } else { FAILED })
+    }
+}
+
+impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::new(error)
+        let of_client = (&error as &dyn std::error::Error).downcast_ref::<papir_client::Error>();
+        let retryable = of_client.is_some_and(papir_client::Error::is_retryable);
+        Self { retryable, ..Self::new(error) }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
@@ -43,5 +61,22 @@ mod tests {
     #[test]
     fn several_lines_become_one() {
         assert_eq!(Failure::new("a\n  b\n\nc").to_string(), "a b  c");
+    }
+
+    #[test]
+    fn only_errors_that_may_pass_are_retryable() {
+        let http = |status| papir_client::Error::Http {
+            url: String::new(),
+            status,
+            code: String::new(),
+            message: String::new(),
+            current: None,
+        };
+        for (status, retryable) in [(429, true), (503, true), (500, false), (401, false), (409, false)] {
+            assert_eq!(Failure::from(http(status)).retryable, retryable, "{status}");
+        }
+        // An answer that does not decode is final.
+        let damaged = papir_client::Error::Core(papir_core::Error::NotDecodable);
+        assert!(!Failure::from(damaged).retryable);
     }
 }

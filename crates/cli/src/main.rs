@@ -1,5 +1,6 @@
 //! The `papir` program: one file per subcommand under `commands`.
 
+mod announcement;
 mod bars;
 mod commands;
 mod connecting;
@@ -20,6 +21,7 @@ mod spans;
 mod state_arguments;
 mod systemd;
 mod trust_arguments;
+mod unused_tokens;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,21 +31,24 @@ use clap::{CommandFactory, Parser};
 use crate::commands::Command;
 use crate::failure::{Failure, Outcome};
 
-/// Exit code of a failure.
-const FAILED: u8 = 2;
-
 /// Private information retrieval: look up records without revealing to the server which.
 #[derive(Parser)]
-#[command(name = "papir", version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "papir", version, arg_required_else_help = true, after_help = AFTER_HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
-const EXAMPLES: &str = "Examples:
+const AFTER_HELP: &str = "Examples:
   papir build words.csv --key word --value meaning --out words.papir
   papir serve words.papir
-  papir get http://127.0.0.1:7470 apple";
+  papir get http://127.0.0.1:7470 apple
+
+Exit codes:
+  0  success
+  1  absent: a key, an element or a client was not found; or places differ (checkpoint compare)
+  2  error: the same command fails again
+  3  error that may pass: the server is busy, not ready or out of reach; try again later";
 
 fn main() -> ExitCode {
     let outcome = match Arguments::try_parse() {
@@ -53,7 +58,7 @@ fn main() -> ExitCode {
     outcome.unwrap_or_else(|failure| {
         // If stderr is closed, the failure cannot be reported.
         let _ = writeln!(std::io::stderr(), "papir: {failure}");
-        ExitCode::from(FAILED)
+        failure.exit_code()
     })
 }
 

@@ -33,8 +33,8 @@ const MAX_CONFIG_FILE: u64 = 1 << 20;
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Settings {
-    /// Address and port to listen on (port 0 picks a free port), or unix:/path/of/a/socket, which
-    /// is accessible only to its owner [default: 127.0.0.1:7470].
+    /// Address or host name, and port to listen on (port 0 picks a free port), or
+    /// unix:/path/of/a/socket, which is accessible only to its owner [default: 127.0.0.1:7470].
     #[arg(long, value_name = "ADDRESS", env = "PAPIR_SERVE_LISTEN")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     listen: Option<Listen>,

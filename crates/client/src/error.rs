@@ -169,6 +169,34 @@ pub enum Error {
     Core(#[from] papir_core::Error),
 }
 
+/// A failure of the transport that a retry would repeat: the source of an [`Error::Transport`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FinalFailure {
+    /// The server's certificate is refused.
+    #[error("the server's certificate ({certificate}) is refused: {reason}")]
+    Certificate {
+        /// Its subject and issuer.
+        certificate: String,
+        /// The reason.
+        reason: String,
+        /// Set if neither the certificate nor its issuer is trusted.
+        unknown: bool,
+    },
+    /// The port of an `https` address does not use TLS.
+    #[error("this port does not use TLS: try {instead}")]
+    NoTls {
+        /// The address to use instead.
+        instead: String,
+    },
+    /// The port of an `http` address does not respond in HTTP.
+    #[error("the response is not HTTP; the port may use TLS: try {instead}")]
+    NoHttp {
+        /// The address to use instead.
+        instead: String,
+    },
+}
+
 /// Advice for a state file that cannot be read. An error of its format already contains a remedy.
 fn advice(source: &papir_core::Error) -> &'static str {
     match source {
@@ -199,6 +227,19 @@ impl Error {
     /// The version that the server answers, if it refuses another one.
     pub(crate) fn current_version(&self) -> Option<Version> {
         if let Self::Http { current, .. } = self { *current } else { None }
+    }
+
+    /// Returns whether the same operation may succeed later, without any change by the caller: the
+    /// server is busy, is not ready, or cannot be reached.
+    ///
+    /// An answer that does not decode or verify is final, whatever the server says.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Transport { source, .. } => !source.is::<FinalFailure>(),
+            Self::Http { status, .. } => matches!(status, 408 | 429 | 502..=504),
+            Self::NoTicket { .. } => true,
+            _ => false,
+        }
     }
 
     /// A short, stable code for programs.

@@ -34,11 +34,13 @@ mod rng;
 mod state;
 
 #[cfg(feature = "blocking")]
-pub use blocking::{Connection, Options, Registrations, fetch_log, ready};
+pub use blocking::{
+    CertificateSummary, Connection, Options, Probe, Registrations, detail, fetch_log, probe, ready,
+};
 pub use core::{CheckpointSettings, Costs, MoreSchemes, Pin, Rotation, ShownLog, Token, Watcher};
-pub use error::{Error, Result};
+pub use error::{Error, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
-pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
+pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]
 pub use rng::system_rng;
 #[cfg(feature = "files")]
@@ -47,7 +49,7 @@ pub use state::{Passphrase, StateFiles, default_state_directory};
 /// Private set intersection.
 pub mod psi {
     #[cfg(feature = "blocking")]
-    pub use crate::blocking::psi::intersect;
+    pub use crate::blocking::psi::{describe, intersect};
     pub use crate::core::psi::Intersection;
     pub use papir_protocol::PsiInfo;
 }

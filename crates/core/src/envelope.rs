@@ -16,7 +16,7 @@
 use std::str::FromStr;
 
 use crate::codec::Reader;
-use crate::{Error, Result, Version};
+use crate::{Error, Result, Version, shown_bytes};
 
 /// Bytes that an envelope adds to its payload.
 pub const OVERHEAD: usize = HEADER + CHECKSUM;
@@ -102,7 +102,7 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     let mut reader = Reader::new("an envelope", bytes);
     let magic: [u8; 4] = reader.array()?;
     if magic != MAGIC {
-        return Err(Error::malformed("an envelope", format!("{magic:02x?}"), "the magic PIR1"));
+        return Err(Error::malformed("an envelope", shown_bytes(&magic), "`PIR1`"));
     }
     let (found, reserved, number) = (reader.u8()?, reader.u8()?, reader.u16()?);
     let version = Version(reader.array()?);

@@ -230,6 +230,16 @@ impl Error {
     }
 }
 
+/// Bytes in an error message: text in backquotes if they are printable ASCII, else hexadecimal
+/// digits.
+pub fn shown_bytes(bytes: &[u8]) -> String {
+    let printable = !bytes.is_empty() && bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
+    match std::str::from_utf8(bytes) {
+        Ok(text) if printable => format!("`{text}`"),
+        _ => bytes.iter().fold("0x".to_owned(), |digits, byte| format!("{digits}{byte:02x}")),
+    }
+}
+
 /// A range of format versions in words.
 fn versions(oldest: u32, newest: u32) -> String {
     if oldest == newest {

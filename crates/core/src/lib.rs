@@ -36,7 +36,7 @@ mod sizes;
 mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice};
-pub use error::{Error, Result};
+pub use error::{Error, Result, shown_bytes};
 pub use failure::FailureBound;
 pub use formats::Formats;
 pub use mix::mix;

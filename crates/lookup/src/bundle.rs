@@ -65,7 +65,7 @@ impl Bundle {
         let mut reader = Reader::new("a bundle", bytes);
         let magic: [u8; 4] = reader.array()?;
         if magic != MAGIC {
-            return Err(CoreError::malformed("a bundle", format!("{magic:02x?}"), "the magic PIRB").into());
+            return Err(CoreError::malformed("a bundle", papir_core::shown_bytes(&magic), "`PIRB`").into());
         }
         BUNDLE_FORMATS.check(reader.u16()?.into())?;
         let (keyed, verifiable) = (reader.u8()?, reader.u8()?);

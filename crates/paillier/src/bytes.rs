@@ -39,7 +39,8 @@ fn payload<'a>(
     let (found, payload) = bytes.split_at(HEADER);
     let expected = header(params, kind);
     if found != expected {
-        let (found, expected) = (format!("header {found:02x?}"), format!("{expected:02x?}"));
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (found, expected) = (format!("the header 0x{}", hex(found)), format!("0x{}", hex(&expected)));
         return Err(Error::Malformed { what, found, expected });
     }
     Ok(payload)

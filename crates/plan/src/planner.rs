@@ -1,7 +1,7 @@
 //! The planner: chooses a scheme and its parameters for a database, connection and machine.
 
 use papir_core::cost::{Operation, Rates};
-use papir_core::{Candidate, FailureBound, Privacy, Shape};
+use papir_core::{Candidate, FailureBound, Goal, Privacy, Shape, Target};
 use papir_schemes::registry;
 use serde::Serialize;
 
@@ -27,6 +27,8 @@ pub struct Demand {
     pub threads: usize,
     /// Number of lookups over which a client's one-time download is spread.
     pub lookups: u64,
+    /// Lookups in one query; `None` for single lookups.
+    pub batch: Option<usize>,
 }
 
 impl Demand {
@@ -34,17 +36,19 @@ impl Demand {
     pub fn new(shape: Shape, rates: &Rates) -> Self {
         let connection = (DEFAULT_SPEED, DEFAULT_SPEED);
         let (failure, threads) = (FailureBound::DEFAULT, rates.threads());
-        Self { shape, failure, extra_bytes: 0, connection, memory: None, threads, lookups: 1 }
+        Self { shape, failure, extra_bytes: 0, connection, memory: None, threads, lookups: 1, batch: None }
     }
 }
 
-/// Costs of a candidate under a demand.
+/// Costs of a candidate under a demand. With batches, the costs of a batch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Offer {
     /// The scheme's name.
     pub scheme: &'static str,
     /// Label of the parameters.
     pub parameters: String,
+    /// Lookups in one query.
+    pub batch: usize,
     /// Bytes of a query.
     pub upload_bytes: u64,
     /// Bytes of an answer.
@@ -98,6 +102,7 @@ impl Offer {
         Self {
             scheme: description.scheme,
             parameters: label,
+            batch: demand.batch.unwrap_or(1),
             upload_bytes: sizes.query,
             download_bytes: sizes.answer,
             public_bytes,
@@ -121,7 +126,19 @@ impl Offer {
 
     /// Number of cores that this many lookups per second keep busy.
     pub fn cores(&self, lookups_per_second: f64) -> u64 {
-        (self.core_s * lookups_per_second).ceil().max(1.0) as u64
+        (self.core_s * self.queries(lookups_per_second)).ceil().max(1.0) as u64
+    }
+
+    /// Bandwidth of this many lookups per second in bits per second: what the server receives, and
+    /// what it sends. The one-time download is not counted.
+    pub fn bandwidth(&self, lookups_per_second: f64) -> (f64, f64) {
+        let bits = 8.0 * self.queries(lookups_per_second);
+        (bits * self.upload_bytes as f64, bits * self.download_bytes as f64)
+    }
+
+    /// Queries per second, with full batches.
+    fn queries(&self, lookups_per_second: f64) -> f64 {
+        lookups_per_second / self.batch as f64
     }
 
     /// Returns whether another offer is at least as good in bytes, time and memory, and better in
@@ -191,7 +208,8 @@ impl Choice {
         let parts: Vec<String> =
             parts.iter().map(|(value, name)| format!("{name} {}", units::seconds(*value))).collect();
         let (name, lookup) = (best.name(), units::seconds(best.lookup_s));
-        let why = format!("{name}: the least time of a lookup, {lookup} ({})", parts.join(", "));
+        let what = if best.batch > 1 { format!("batch of {} lookups", best.batch) } else { "lookup".into() };
+        let why = format!("{name}: the least time of a {what}, {lookup} ({})", parts.join(", "));
         match self.others.iter().find(|other| other.scheme != best.scheme).or(self.others.first()) {
             None => format!("{why}; nothing else can serve it."),
             Some(next) => format!("{why}; {} takes {}.", next.name(), units::seconds(next.lookup_s)),
@@ -204,6 +222,51 @@ impl Choice {
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme.
 pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
+    let (offers, mut left_out) = match demand.batch {
+        Some(capacity) => batch_offers(demand, rates, capacity),
+        None => single_offers(demand, rates),
+    };
+    let (mut fit, too_large): (Vec<_>, Vec<_>) =
+        offers.into_iter().partition(|offer| demand.memory.is_none_or(|most| offer.memory_bytes <= most));
+    fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
+    let least = too_large.iter().map(|offer| offer.memory_bytes).min();
+    left_out.extend(too_large.into_iter().map(|offer| exceeds_memory(offer, demand)));
+    let mut fit = fit.into_iter();
+    let best = fit.next().ok_or_else(|| nothing_fits(demand, least, &left_out))?;
+    Ok(Choice { best, others: fit.collect(), left_out })
+}
+
+/// Offers of the schemes of batches, with the parameters that `papir build --batch` would choose for
+/// each goal.
+fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> (Vec<Offer>, Vec<LeftOut>) {
+    let (mut offers, mut left_out): (Vec<Offer>, _) = (Vec::new(), Vec::new());
+    for batches in registry::of_batches() {
+        for goal in Goal::ALL {
+            let target = Target { goal, failure: demand.failure };
+            match batches.candidate(demand.shape, target, capacity) {
+                Ok(candidate) => {
+                    let offer = Offer::of(candidate, demand, rates);
+                    if offers.iter().all(|other| other.encoded != offer.encoded) {
+                        offers.push(offer);
+                    }
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    left_out.push(LeftOut {
+                        scheme: batches.scheme.name(),
+                        parameters: String::new(),
+                        reason,
+                    });
+                    break;
+                }
+            }
+        }
+    }
+    (offers, left_out)
+}
+
+/// Offers of all schemes of single lookups.
+fn single_offers(demand: &Demand, rates: &Rates) -> (Vec<Offer>, Vec<LeftOut>) {
     let (mut offers, mut left_out) = (Vec::new(), Vec::new());
     for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
         // Batch schemes answer many lookups at once; a single lookup uses the underlying scheme.
@@ -231,14 +294,7 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
             }
         }
     }
-    let (mut fit, too_large): (Vec<_>, Vec<_>) =
-        offers.into_iter().partition(|offer| demand.memory.is_none_or(|most| offer.memory_bytes <= most));
-    fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
-    let least = too_large.iter().map(|offer| offer.memory_bytes).min();
-    left_out.extend(too_large.into_iter().map(|offer| exceeds_memory(offer, demand)));
-    let mut fit = fit.into_iter();
-    let best = fit.next().ok_or_else(|| nothing_fits(demand, least, &left_out))?;
-    Ok(Choice { best, others: fit.collect(), left_out })
+    (offers, left_out)
 }
 
 fn exceeds_memory(offer: Offer, demand: &Demand) -> LeftOut {

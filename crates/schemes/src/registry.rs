@@ -241,6 +241,11 @@ impl OfBatches {
     }
 }
 
+/// All schemes of batches.
+pub fn of_batches() -> &'static [OfBatches] {
+    OF_BATCHES
+}
+
 const OF_BATCHES: &[OfBatches] = &[
     OfBatches {
         scheme: &Erased::<Batched<InspireInParts>>::new(),

@@ -59,7 +59,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// An invalid listen address.
-    #[error("invalid address `{text}`: expected one like 127.0.0.1:7470, [::1]:7470 or unix:/run/papir.sock")]
+    #[error(
+        "invalid address `{text}`: expected one like 127.0.0.1:7470, [::1]:7470, localhost:7470 or unix:/run/papir.sock"
+    )]
     BadListen {
         /// The input.
         text: String,

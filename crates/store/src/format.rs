@@ -16,7 +16,7 @@
 //! section. All numbers are little-endian. The checksums detect accidental damage, not forgery.
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::{Error, Result};
+use papir_core::{Error, Result, shown_bytes};
 
 use crate::formats::SNAPSHOT;
 
@@ -78,7 +78,8 @@ impl Header {
         let mut reader = Reader::new("the snapshot file", file);
         let magic: [u8; 8] = reader.array()?;
         if magic != MAGIC {
-            return Err(Error::malformed("a snapshot", format!("{magic:02x?}"), "the magic PIRSNAPS"));
+            let expected = "a file written by papir, which begins with `PIRSNAPS`";
+            return Err(Error::malformed("a snapshot", shown_bytes(&magic), expected));
         }
         // Checked before the checksum, which another format may place elsewhere.
         SNAPSHOT.check(reader.u32()?)?;
@@ -141,7 +142,7 @@ impl Section {
         let length = reader.u8()?;
         let name = reader.raw(length.into())?;
         let name = std::str::from_utf8(name)
-            .map_err(|_| Error::malformed("a section's name", format!("{name:02x?}"), "UTF-8"))?;
+            .map_err(|_| Error::malformed("a section's name", shown_bytes(name), "UTF-8"))?;
         let (offset, bytes, hash) = (reader.u64()?, reader.u64()?, reader.array()?);
         Ok(Self { name: name.to_owned(), offset, bytes, hash })
     }

@@ -3,7 +3,9 @@
 //! | step | function |
 //! |---|---|
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
+//! | the same → shape of the database, without preparing it | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
+//! | snapshot and an earlier version of it → next snapshot with the earlier records | [`rollback()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
 //! | snapshot → bundle for clients | [`Snapshot::bundle`] |
 //! | snapshot → the same version, signed again or cosigned | [`sign()`], [`attach`] |
@@ -18,6 +20,7 @@ mod content_hash;
 mod error;
 mod format;
 pub mod formats;
+mod kept;
 mod map;
 mod metadata;
 mod names;
@@ -36,8 +39,12 @@ mod tables;
 mod update;
 mod writer;
 
-pub use build::{BuildOptions, BuildReport, Preparation, build, build_with};
+pub use build::{
+    BuildOptions, BuildReport, Preparation, Survey, SurveyedKeys, build, build_announced, build_with, survey,
+};
 pub use error::{Error, Result};
+pub use kept::{KeptVersion, versions};
+pub use map::free_memory;
 pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
 pub use resign::{attach, sign};
 pub use signing::{Sign, stored_log};
@@ -45,4 +52,7 @@ pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
 pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
 pub use tables::TableFolder;
-pub use update::{Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions, UpdateReport, Way, update};
+pub use update::{
+    Earlier, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, RollbackOptions, UpdateOptions, UpdateReport,
+    Way, rollback, update,
+};

@@ -62,7 +62,7 @@ fn open(path: &Path) -> Result<(File, u64)> {
 }
 
 /// Bytes of memory that can be used without swapping; `None` if the system does not say.
-fn free_memory() -> Option<u64> {
+pub fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

@@ -2,6 +2,8 @@
 
 /// The section of [`crate::Metadata`].
 pub(crate) const METADATA: &str = "metadata";
+/// The section of a set for private intersection.
+pub(crate) const SET: &str = "psi";
 /// The section of the keyword layout.
 pub(crate) const KEYWORD: &str = "keyword";
 /// The section of the top of the hash tree, in a verifiable database.

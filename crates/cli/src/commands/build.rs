@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use papir_core::{Error, FailureBound, Goal};
+use papir_core::{Description, Error, FailureBound, Goal, Sizes};
 use papir_lookup::{MAX_ROOM, OnDuplicate};
 use papir_schemes::registry;
 use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
 
+use crate::announcement;
 use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
@@ -22,7 +23,8 @@ use papir_plan::planner::{self, Demand};
 /// With --key, records are looked up by key; several --value columns become one JSON object, and
 /// without --value the database is a set of keys. Without --key, records are looked up by number.
 /// In a folder, paths are the keys and file contents the values; symbolic links are skipped. The
-/// database is written completely or not at all.
+/// database is written completely or not at all. A build that needs more than 256 MiB of memory says
+/// on stderr, before it starts, how large file and memory will be.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -32,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// The source's format [default: from the extension .csv, .jsonl, .ndjson, .parquet, .sqlite,
-    /// .sqlite3 or .db].
+    /// .sqlite3 or .db]. CSV and JSON Lines may be compressed by gzip (.csv.gz).
     #[arg(long)]
     format: Option<SourceFormat>,
     /// The table of an SQLite database; may be left out if there is only one.
@@ -122,7 +124,8 @@ const EXAMPLES: &str = "Examples:
   papir build shop.db --table prices --key article --value price --out prices.papir
   papir build shop.db --query \"SELECT id, name FROM articles WHERE sold\" --key id --value name --out sold.papir
   papir build pages/ --out pages.papir
-  zcat words.csv.gz | papir build - --format csv --key word --value meaning --out words.papir";
+  papir build words.csv.gz --key word --value meaning --out words.papir
+  zstdcat words.csv.zst | papir build - --format csv --key word --value meaning --out words.papir";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum SourceFormat {
@@ -293,7 +296,11 @@ fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
 
 /// Builds the database with progress bars and returns the lines that describe it.
 fn build(options: &BuildOptions) -> Result<Lines, Failure> {
-    let report = papir_store::build(options, &mut papir::system_rng(), &Bars::new());
+    let announce = |description: &Description| {
+        let Sizes { database, material, hint, .. } = description.sizes;
+        announcement::print(&options.out, &description.shape, database + material + hint);
+    };
+    let report = papir_store::build_announced(options, &announce, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {
         papir_store::Error::Core(error @ Error::NotPrivate { .. }) => {
             let option = if is_newton(&options.scheme) { "--insecure-newton" } else { "--insecure-plain" };
@@ -319,6 +326,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         let demand = Demand { failure, ..Demand::new(records.shape(), &loaded.rates) };
         let choice = planner::choose(&demand, &loaded.rates)
             .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
+        announcement::print(&options.out, &records.shape(), choice.best.memory_bytes);
         // Setting fails only if a choice exists, but records are prepared once per build.
         let _ = reason.set(choice.reason());
         let scheme = registry::by_name(choice.best.scheme)?;

@@ -67,7 +67,7 @@ enum Place {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let place = &arguments.place;
-    let served = ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme));
+    let served = connecting::is_url(place);
     let place = if served {
         let service = Registrations::open(place, &arguments.connecting.options(false)?);
         Place::Service(Box::new(service.map_err(connecting::explain)?))

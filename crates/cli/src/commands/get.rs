@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_client::{Connection, Costs, Options, Pin, Watcher};
 use papir_lookup::Root;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::bars::Bars;
@@ -25,8 +26,9 @@ const ABSENT: u8 = 1;
 /// Look up keys without revealing them to the server.
 ///
 /// For one key, prints the raw bytes of its value. For several keys, --batch or --json, prints one
-/// JSON line each, with base64 for values that are not UTF-8. The exit code is 0 if all keys were
-/// found, 1 if some are absent, 2 on error.
+/// JSON line each: `value` is the value as text, or `value_base64` if it is not UTF-8. If the text is
+/// a JSON object or array, as values of several columns are, `value_json` is that object. The exit code is 0 if all keys were
+/// found, 1 if some are absent, 2 on error, 3 on an error that may pass.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -147,12 +149,24 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
     Ok(keys.zip(records).collect())
 }
 
-fn json_line((asked, value): &Found) -> Value {
-    let value = value.as_ref().map_or_else(
+fn json_line((asked, value): &Found) -> String {
+    let field = value.as_ref().map_or_else(
         || Map::from_iter([("value".to_owned(), Value::Null)]),
         |bytes| Map::from_iter([json_field("value", bytes)]),
     );
-    Value::Object(asked.clone().into_iter().chain(value).collect())
+    let mut line = Value::Object(asked.clone().into_iter().chain(field).collect()).to_string();
+    if let Some(json) = value.as_deref().and_then(structured) {
+        line.truncate(line.len() - 1);
+        line += &format!(",\"value_json\":{json}}}");
+    }
+    line
+}
+
+/// A value that is a JSON object or array, as written: parsing and printing it would change long
+/// numbers and the order of members. Line breaks, which JSON has only between tokens, become spaces.
+fn structured(value: &[u8]) -> Option<String> {
+    let json: &RawValue = serde_json::from_slice(value).ok()?;
+    json.get().starts_with(['{', '[']).then(|| json.get().replace(['\n', '\r'], " "))
 }
 
 fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
@@ -160,12 +174,17 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
     if json {
         return writeln!(std::io::stderr(), "{}", costs_json(&costs));
     }
-    let Costs { public_bytes, query_bytes, answer_bytes, requests, .. } = costs;
+    let Costs { public_bytes, registration_bytes, query_bytes, answer_bytes, requests, .. } = costs;
     let (name, version) = (&connection.info().name, &connection.info().version);
     let time = |time: std::time::Duration| units::seconds(time.as_secs_f64());
+    let registered = match registration_bytes {
+        0 => String::new(),
+        bytes => format!("registered  {} of keys sent once\n", units::bytes(bytes)),
+    };
     let text = format!(
         "database    {name}, version {version}, scheme {}\n\
          fetched     {} once, in {}\n\
+         {registered}\
          sent        {} in {requests} request(s), made in {}\n\
          received    {}, {} after sending, decoded in {}",
         connection.info().scheme,
@@ -184,6 +203,7 @@ fn costs_json(costs: &Costs) -> Value {
     let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     json!({
         "public_bytes": costs.public_bytes,
+        "registration_bytes": costs.registration_bytes,
         "upload_bytes": costs.query_bytes,
         "download_bytes": costs.answer_bytes,
         "requests": costs.requests,
@@ -201,13 +221,19 @@ mod tests {
     #[test]
     fn json_lines_hold_text_or_base64() {
         let line = |value: Option<&[u8]>| {
-            json_line(&(Map::from_iter([json_field("key", b"k")]), value.map(<[u8]>::to_vec))).to_string()
+            json_line(&(Map::from_iter([json_field("key", b"k")]), value.map(<[u8]>::to_vec)))
         };
         assert_eq!(line(Some(b"v")), r#"{"key":"k","value":"v"}"#);
         assert_eq!(line(Some(&[0xff])), r#"{"key":"k","value_base64":"/w=="}"#);
         assert_eq!(line(None), r#"{"key":"k","value":null}"#);
         assert_eq!(
-            json_line(&(Map::from_iter([json_field("key", &[0xfe])]), None)).to_string(),
+            line(Some(b"{\"b\": 1.50,\n\"a\": []}")),
+            r#"{"key":"k","value":"{\"b\": 1.50,\n\"a\": []}","value_json":{"b": 1.50, "a": []}}"#
+        );
+        assert_eq!(line(Some(b"7")), r#"{"key":"k","value":"7"}"#);
+        assert_eq!(line(Some(b"[7")), r#"{"key":"k","value":"[7"}"#);
+        assert_eq!(
+            json_line(&(Map::from_iter([json_field("key", &[0xfe])]), None)),
             r#"{"key_base64":"/g==","value":null}"#
         );
     }

@@ -55,7 +55,8 @@ pub(crate) struct Arguments {
     /// value.
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
-    /// Print one JSON object.
+    /// Print one JSON object. Its `core_ms_per_lookup` is predicted by this machine's rates, as by
+    /// `papir plan`; everything else is measured.
     #[arg(long)]
     json: bool,
     /// Query even if the scheme reveals the queries to the server.
@@ -76,15 +77,24 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         None => Workload::AbsentKeys,
     };
     let load_options = LoadOptions { clients: arguments.clients as usize, seconds: arguments.seconds };
+    let core_s = core_seconds(&connection)?;
     let report = load(&connection, &wanted, load_options, &Bars::new())?;
     let mut out = std::io::stdout();
     if arguments.json {
-        writeln!(out, "{}", as_json(&report))?;
+        writeln!(out, "{}", as_json(&report, core_s))?;
     } else {
         describe::print(&as_lines(&report), &mut out)?;
     }
     out.flush()?;
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::from(LOOKUPS_FAILED) })
+}
+
+/// Predicted work of the server for a lookup, in seconds of one core of this machine while its other
+/// cores are busy (papir plan --calibrate measures the rates). A client cannot measure it.
+fn core_seconds(connection: &Connection) -> Result<f64, Failure> {
+    let lookup = connection.lookup();
+    let rates = papir_plan::rates_file::load(None)?.rates;
+    Ok(lookup.describe().work.answer.core_seconds(&rates) * lookup.queries_of(1) as f64)
 }
 
 /// Reads keys from a CSV file, with their values if it has a second column.
@@ -128,7 +138,7 @@ fn as_lines(report: &LoadReport) -> Lines {
     lines
 }
 
-fn as_json(report: &LoadReport) -> Value {
+fn as_json(report: &LoadReport, core_s: f64) -> Value {
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     let row = |percentiles: &Percentiles| {
         json!({
@@ -143,6 +153,7 @@ fn as_json(report: &LoadReport) -> Value {
         "seconds": report.elapsed.as_secs_f64(),
         "lookups": report.lookups,
         "lookups_per_second": report.throughput(),
+        "core_ms_per_lookup": 1e3 * core_s,
         "failed": report.failed(),
         "errors": report.errors,
         "unloaded_ms": milliseconds(report.unloaded),

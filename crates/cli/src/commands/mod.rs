@@ -7,6 +7,7 @@ mod checkpoint;
 mod clients;
 mod completions;
 mod demo;
+mod doctor;
 mod get;
 mod hold;
 mod inspect;
@@ -15,9 +16,11 @@ mod plan;
 mod psi;
 mod pull;
 mod push;
+mod rollback;
 mod serve;
 mod tokens;
 mod update;
+mod versions;
 
 use clap::Subcommand;
 
@@ -30,12 +33,15 @@ pub(crate) enum Command {
     Plan(plan::Arguments),
     Build(build::Arguments),
     Update(update::Arguments),
+    Versions(versions::Arguments),
+    Rollback(rollback::Arguments),
     Checkpoint(Box<checkpoint::Arguments>),
     Serve(Box<serve::Arguments>),
     Tokens(tokens::Arguments),
     Get(Box<get::Arguments>),
     Hold(hold::Arguments),
     Inspect(inspect::Arguments),
+    Doctor(Box<doctor::Arguments>),
     Psi(psi::Arguments),
     Clients(clients::Arguments),
     Push(push::Arguments),
@@ -54,12 +60,15 @@ impl Command {
             Self::Plan(arguments) => plan::run(&arguments),
             Self::Build(arguments) => build::run(&arguments),
             Self::Update(arguments) => update::run(&arguments),
+            Self::Versions(arguments) => versions::run(&arguments),
+            Self::Rollback(arguments) => rollback::run(&arguments),
             Self::Checkpoint(arguments) => checkpoint::run(&arguments),
             Self::Serve(arguments) => serve::run(*arguments),
             Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
             Self::Hold(arguments) => hold::run(&arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
+            Self::Doctor(arguments) => doctor::run(&arguments),
             Self::Psi(arguments) => psi::run(arguments),
             Self::Clients(arguments) => clients::run(&arguments),
             Self::Push(arguments) => push::run(&arguments),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use papir_client::psi::{Intersection, intersect};
-use papir_client::{Pin, Watcher};
+use papir_client::{Error, Pin, Watcher};
 use papir_lookup::psi::Kind;
 use papir_store::psi::{PsiOptions, PsiReport, prepare};
 use serde_json::{Map, Value, json};
@@ -15,11 +15,14 @@ use super::serve;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, json_field, line};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::lines;
 use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;
 use papir_plan::units;
+
+/// Exit code if no element is in the set.
+const ABSENT: u8 = 1;
 
 /// Private set intersection: find which of your elements are in a large set, and their labels.
 ///
@@ -91,6 +94,7 @@ struct ServeArguments {
 /// Find which elements of a file are in a served set.
 ///
 /// Prints one line per match: the element and, if the set has labels, a tab and the label; or JSON.
+/// The exit code is 0 if there is a match, 1 if there is none, 2 or 3 on error.
 #[derive(Args)]
 #[command(after_help = "Examples:
   papir psi run http://127.0.0.1:7470 mine.txt
@@ -138,20 +142,8 @@ fn prepare_set(arguments: &PrepareArguments) -> Outcome {
 }
 
 fn described(report: &PsiReport) -> Lines {
-    let summary = &report.summary;
-    let matching = match summary.kind {
-        Kind::Filter => "by a filter that is downloaded once",
-        Kind::Retrieval => "by private lookups",
-    };
-    let mut lines = vec![
-        line("elements", summary.elements.to_string()),
-        line("duplicates", report.duplicates.to_string()),
-        line("matching", matching),
-        line("version", summary.version.to_string()),
-    ];
-    if let Some(longest) = summary.longest {
-        lines.push(line("longest label", units::bytes(longest.into())));
-    }
+    let mut lines = describe::set(&report.summary);
+    lines.push(line("duplicates", report.duplicates));
     if let Some(bytes) = report.filter_bytes {
         lines.push(line("filter", units::bytes(bytes)));
     }
@@ -172,7 +164,12 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     let options = arguments.state.add_to(arguments.connecting.options(false)?)?;
     let watcher = Watcher::new(Bars::new());
     let options = papir_client::Options { pin: Pin::Owner, watcher, ..options };
-    let intersection = intersect(&arguments.url, &elements, &options).map_err(connecting::explain)?;
+    let intersection = intersect(&arguments.url, &elements, &options).map_err(|error| match error {
+        Error::Http { status: 404, .. } => {
+            Failure::new(format!("{error}: this service has no set (papir psi serve)"))
+        }
+        other => connecting::explain(other),
+    })?;
     let mut out = std::io::stdout().lock();
     let labelled = intersection.info.longest_label.is_some();
     for found in &intersection.matches {
@@ -192,7 +189,7 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     if arguments.verbose {
         print_costs(&intersection, arguments.json)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if intersection.matches.is_empty() { ExitCode::from(ABSENT) } else { ExitCode::SUCCESS })
 }
 
 fn json_line(element: &[u8], label: Option<&Vec<u8>>) -> Value {

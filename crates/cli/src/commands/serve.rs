@@ -16,6 +16,7 @@ use crate::observed_query;
 use crate::open_files;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
 use crate::systemd;
+use crate::unused_tokens;
 
 /// Serve prepared databases over HTTP.
 ///
@@ -94,9 +95,9 @@ fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: 
             }
         });
         start_log(log_format);
-        if let Some(reason) = open_files::raise_limit(config.protection.max_connections) {
-            tracing::warn!("{reason}");
-        }
+        let few_files = open_files::raise_limit(config.protection.max_connections);
+        let useless_tokens = unused_tokens::warnings(&config);
+        few_files.iter().chain(&useless_tokens).for_each(|reason| tracing::warn!("{reason}"));
         let server = tokio::select! {
             bound = Server::bind(config) => bound?,
             // Loading may take minutes.
@@ -174,6 +175,7 @@ fn known_variables() -> Result<(), Failure> {
 fn check(settings: &Settings) -> Outcome {
     let config = settings.clone().config()?;
     papir_server::check(&config)?;
+    unused_tokens::warnings(&config).iter().for_each(|reason| eprintln!("papir: warning: {reason}"));
     let mut out = std::io::stdout();
     write!(out, "{}", settings.print()?)?;
     out.flush()?;

@@ -48,7 +48,8 @@ struct Add {
     /// The token's name: 1 to 64 of A-Z a-z 0-9 . _ @ -
     #[arg(long)]
     name: String,
-    /// The databases it gives access to, separated by commas [default: all].
+    /// The databases it gives access to, by their names in URLs, separated by commas [default: all].
+    /// `papir serve` warns at its start if it has none of them.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     database: Vec<String>,
     /// The operations it allows, separated by commas: query, metrics, admin.

@@ -1,10 +1,14 @@
 //! `papir update`: applies changes to a prepared database.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use papir_store::{Format, UpdateOptions};
+use papir_lookup::update::ChangeCounts;
+use papir_store::{Format, UpdateOptions, UpdateReport, Way};
+use serde_json::{Value, json};
 
 use crate::bars::Bars;
 use crate::failure::{Failure, Outcome};
@@ -43,11 +47,18 @@ pub(crate) struct Arguments {
     /// Write the new version here, and leave FILE unchanged.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Keep the replaced version as FILE.VERSION, and at most N such files, for `papir versions` and
+    /// `papir rollback`.
+    #[arg(long, value_name = "N", conflicts_with = "out")]
+    keep: Option<usize>,
     /// The file with the owner's key of an encrypted database.
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
     #[command(flatten)]
     signing: SignArguments,
+    /// Print one JSON object: mode, changes, seconds, written_bytes, version, sequence.
+    #[arg(long)]
+    json: bool,
     /// Rearrange all keys and prepare all records again, even if less would suffice.
     #[arg(long)]
     rebuild: bool,
@@ -55,7 +66,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv
-  papir update words.papir --from changes.csv --delete-column gone
+  papir update words.papir --from changes.csv --delete-column gone --keep 3
   papir update people.papir --from changes.jsonl --out people-next.papir
   papir update hashes.papir --from changes.csv --key index --value hash
   papir update secret.papir --from changes.csv --encrypt secret.key
@@ -86,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         values: arguments.value.clone(),
         delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
+        keep: arguments.keep,
         rebuild: arguments.rebuild,
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.signing.sign()?,
@@ -93,14 +105,57 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };
+    let start = Instant::now();
     let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
-    let report = report.map_err(|error| match error {
+    print(&report.map_err(explain)?, start.elapsed(), arguments.json)
+}
+
+/// Prints the report of an update or a rollback.
+pub(super) fn print(report: &UpdateReport, time: Duration, json: bool) -> Outcome {
+    let mut out = std::io::stdout();
+    match json {
+        true => writeln!(out, "{}", as_json(report, time))?,
+        false => describe::print(&describe::update(report), &mut out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Converts an error to a message, with the option that resolves it if there is one.
+pub(super) fn explain(error: papir_store::Error) -> Failure {
+    match error {
         papir_store::Error::Core(error @ papir_core::Error::OwnerKey { .. })
         | papir_store::Error::Snapshot { error: error @ papir_core::Error::OwnerKey { .. }, .. } => {
             Failure::new(format!("{error} (--encrypt)"))
         }
         other => sign_arguments::explain(other),
-    })?;
-    describe::print(&describe::update(&report), &mut std::io::stdout())?;
-    Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn as_json(report: &UpdateReport, time: Duration) -> Value {
+    let ChangeCounts { inserted, replaced, deleted, absent, superseded } = report.counts;
+    let unchanged = report.way == Way::Unchanged;
+    json!({
+        "name": report.metadata.name,
+        "mode": mode(&report.way),
+        "done": report.way.to_string(),
+        "changes": { "inserted": inserted, "replaced": replaced, "deleted": deleted, "absent": absent,
+            "superseded": superseded },
+        "seconds": time.as_secs_f64(),
+        "written_bytes": if unchanged { 0 } else { report.snapshot_bytes },
+        "version": report.metadata.version,
+        "sequence": report.checkpoint.as_ref().map(|leaf| leaf.sequence),
+    })
+}
+
+/// A stable word for the way in which the version was made.
+fn mode(way: &Way) -> &'static str {
+    match way {
+        Way::Unchanged => "unchanged",
+        Way::Updated { .. } => "updated",
+        Way::SetUp { .. } => "set_up",
+        Way::Proven { .. } => "proven",
+        Way::Extended { .. } => "extended",
+        Way::Rebuilt { .. } => "rebuilt",
+        Way::RolledBack { .. } => "rolled_back",
+    }
 }

@@ -1,6 +1,10 @@
 //! `papir build`: sources, options and failures.
 
+use std::io::Write;
 use std::process::{Command, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
@@ -97,6 +101,38 @@ fn all_formats_are_read() {
     let raw = ["--format", "raw", "--record-bytes", "3"];
     assert_eq!(built("a.bin", b"abcdefghi", &raw, &["--index", "2"]), b"ghi");
     assert_eq!(built("a.bin", b"abc", &raw, &["--index", "0"]), b"abc");
+}
+
+#[test]
+fn a_large_build_says_first_what_it_needs() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let build = |bytes: usize| {
+        let source = folder.write("a.bin", vec![7; bytes]);
+        let raw = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
+        papir(&[&raw[..], &PLAIN].concat())
+    };
+    assert!(build(1 << 20).stderr.is_empty(), "small builds say nothing");
+    let output = build(80 << 20);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let bytes = std::fs::metadata(&out).unwrap().len();
+    let file = format!("a file of about {}", papir_plan::units::bytes(bytes));
+    assert!(stderr.starts_with("papir: preparing ") && stderr.contains(&file), "{file}: {stderr}");
+}
+
+#[test]
+fn compressed_text_is_read() {
+    let gzip = |text: &str| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    assert_eq!(built("a.csv.gz", gzip("word,meaning\na,1\nb,2\n"), &KEYED, &["b"]), b"2");
+    let two = [gzip("{\"word\":\"a\",\"meaning\":\"1\"}\n"), gzip("{\"word\":\"b\",\"meaning\":\"2\"}\n")];
+    assert_eq!(built("a.JSONL.gz", two.concat(), &KEYED, &["b"]), b"2", "two members in one file");
+    refused("a.csv.gz", &gzip("word,meaning\na,1\n")[..30], &KEYED, &["a.csv.gz"]);
+    refused("a.bin.gz", gzip("abc"), &[], &["a.bin.gz", "--format"]);
 }
 
 #[test]

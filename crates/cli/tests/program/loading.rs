@@ -30,6 +30,7 @@ fn known_values_and_absent_keys_are_verified() {
         let report = report(&output);
         let figure = |name: &str| report[name].as_f64().unwrap();
         assert!(figure("lookups") >= 1.0 && figure("lookups_per_second") > 0.0, "{report}");
+        assert!(figure("core_ms_per_lookup") > 0.0, "{report}");
         assert_eq!((figure("clients"), figure("failed"), figure("went_on")), (3.0, 0.0, 0.0));
         assert!(figure("seconds") >= 1.0 && figure("unloaded_ms") > 0.0 && figure("p99_over_unloaded") > 0.0);
         for times in ["lookup_ms", "round_trip_ms", "client_ms"] {

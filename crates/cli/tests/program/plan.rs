@@ -66,6 +66,7 @@ fn the_table_names_every_private_scheme_and_recommends_the_first() {
     assert!((1..=4).contains(&shown("inspire")) && table.contains(" more with --all"), "{table}");
     let all = succeeds(&[&arguments[..], &["--all"]].concat());
     assert!(all.lines().count() > lines.len() && !all.contains("with --all"), "{all}");
+    assert!(table.contains(" and sends "), "{table}");
     assert!(table.contains("50 lookups per second keep ") && !table.contains("plain"), "{table}");
 }
 
@@ -102,6 +103,42 @@ fn connection_lookups_and_threads_change_the_choice() {
     assert!(number(&offers(&often)[0], "hint_bytes") > 1e7, "{often}");
     let cores = |clients| number(&planned(&[&MEBIBYTES_64[..], &["--clients", clients]].concat()), "cores");
     assert!((cores("1") - 1.0).abs() < 0.5 && (cores("10000") / cores("1000") - 10.0).abs() < 0.1);
+}
+
+#[test]
+fn a_source_is_planned_as_it_would_be_built() {
+    let folder = Folder::new();
+    let long = "x".repeat(500);
+    let rows: String = (0..300).map(|i| format!("word {i},{},{i}\n", &long[..i])).collect();
+    let source = folder.write("words.csv", format!("word,meaning,number\n{rows}"));
+    let plan = planned(&[&source]);
+    assert_eq!((&plan["keys"], &plan["keyed"]), (&300.into(), &true.into()));
+    let out = folder.path("words.papir");
+    let keyed = ["--key", "word", "--value", "meaning,number"];
+    let built = succeeds(&[&["build", &source, "--out", &out, "--scheme", "simple"], &keyed[..]].concat());
+    let records = built.lines().find(|line| line.starts_with("records")).unwrap().to_owned();
+    let buckets: f64 = records.split_whitespace().nth(1).unwrap().parse().unwrap();
+    // Keys are arranged by a random seed, so that the number of buckets varies a little.
+    assert!((number(&plan, "records") - buckets).abs() <= 3.0, "{records} {plan}");
+
+    let rates = rates(&folder, "1e-9");
+    let batch = ["plan", &source, "--rates", &rates, "--key", "word", "--batch", "8", "--clients", "1000"];
+    let text = succeeds(&batch);
+    for part in [
+        "300 entries, key `word`",
+        "a batch of 8 lookups",
+        "inspire-batch",
+        "simple-batch",
+        "full batch of 8",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    assert!(text.contains("the server receives ") && text.contains(" and sends "), "{text}");
+    let raw = folder.write("raw.bin", [7; 12]);
+    assert_eq!(planned(&[&raw, "--record-bytes", "4"])["records"], 3);
+    fails_with(&["plan", &raw], &["raw.bin", "--record-bytes"]);
+    fails_with(&["plan", &folder.path("none.csv")], &["none.csv"]);
+    fails_with(&["plan", "--records", "9", "--record-bytes", "9", "--key", "word"], &["--key", "SOURCE"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rcgen::generate_simple_self_signed;
 
-use crate::support::{Folder, Service, fails_with, succeeds};
+use crate::support::{Folder, Service, fails_for_now, fails_with, papir, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -41,6 +41,23 @@ fn a_token_gives_access_until_it_is_revoked() {
         sleep(Duration::from_millis(100));
     }
     fails_with(&["get", url, OPEN, "--token-file", &file, "key-3"], &["401", "unauthorized"]);
+}
+
+#[test]
+fn a_token_for_no_served_database_is_a_warning() {
+    let folder = Folder::new();
+    let tokens = folder.path("tokens.toml");
+    succeeds(&["tokens", &tokens, "add", "--name", "phone", "--database", "words,more"]);
+    succeeds(&["tokens", &tokens, "add", "--name", "watcher", "--scope", "metrics", "--database", "more"]);
+    let check = ["serve", &folder.words(10, "plain"), OPEN, "--tokens", &tokens, "--check-config"];
+    assert_eq!(String::from_utf8(papir(&check).stderr).unwrap(), "");
+    succeeds(&["tokens", &tokens, "add", "--name", "misspelt", "--database", "wrods"]);
+    let output = papir(&check);
+    let warned = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), warned.lines().count()), (Some(0), 1), "{warned}");
+    for part in ["tokens.toml", "`misspelt`", "wrods", "words"] {
+        assert!(warned.contains(part), "no {part} in {warned}");
+    }
 }
 
 #[test]
@@ -110,5 +127,5 @@ fn a_unix_socket_is_served_and_queried() {
     assert_eq!(service.url, listen);
     assert_eq!(succeeds(&["get", &listen, OPEN, "--database", "words", "key-3"]), "value-3");
     assert!(succeeds(&["inspect", &listen]).contains("words"));
-    fails_with(&["inspect", &format!("unix:{}", folder.path("none.sock"))], &["No such file"]);
+    fails_for_now(&["inspect", &format!("unix:{}", folder.path("none.sock"))], &["No such file"]);
 }

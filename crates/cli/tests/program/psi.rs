@@ -23,9 +23,13 @@ fn prepared(folder: &Folder, set: &str, more: &[&str]) -> String {
 fn intersect(folder: &Folder, service: &Service, elements: &str) -> (String, Value) {
     let mine = folder.write("mine.txt", elements);
     let run = ["psi", "run", &service.url, &mine, "--state", &folder.path("state"), "-v"];
-    let printed = succeeds(&run);
+    let first = papir(&run);
+    let printed = String::from_utf8(first.stdout).unwrap();
     let output = papir(&[&run[..], &["--json"]].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for code in [first.status.code(), output.status.code()] {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code, Some(i32::from(printed.is_empty())), "1 without a match: {stderr}");
+    }
     let lines = String::from_utf8(output.stdout).unwrap();
     assert_eq!(lines.lines().count(), printed.lines().count());
     let costs = String::from_utf8(output.stderr).unwrap();
@@ -45,6 +49,13 @@ fn a_small_set_is_intersected_by_a_filter_fetched_once() {
     assert_eq!(costs["elements_of_set"], 500);
     let (found, _) = intersect(&folder, &service, "none\nat all\n");
     assert_eq!(found, "");
+    let examined = succeeds(&["doctor", &service.url]);
+    assert!(examined.contains("set of 500 elements"), "{examined}");
+    let described = succeeds(&["inspect", &file]);
+    assert!(described.contains("papir psi serve") && described.contains("500"), "{described}");
+    let json: Value = serde_json::from_str(&succeeds(&["inspect", &file, "--json"])).unwrap();
+    assert_eq!(json["set"]["elements"], 500);
+    fails_with(&["serve", &file], &["set.psi", "papir psi serve"]);
 
     // The set is replaced while it is served, under another key, so the cached filter is stale.
     prepared(&folder, &folder.write("set.txt", "a\nb\n"), &[]);
@@ -62,6 +73,10 @@ fn labels_are_looked_up_privately() {
     let service = Service::psi(&file, &[]);
     let (found, costs) = intersect(&folder, &service, "element 299\nelement 300\nelement 0\n");
     assert_eq!(found, "element 299\tlabel of 299\nelement 0\tlabel of 0\n");
+    let described = succeeds(&["inspect", &file]);
+    for part in ["papir psi serve", "longest label", "simple-batch"] {
+        assert!(described.contains(part), "no {part} in {described}");
+    }
     assert_eq!(costs["kind"], "retrieval");
     let (_, more) =
         intersect(&folder, &service, &(0..16).map(|i| format!("element {i}\n")).collect::<String>());
@@ -115,5 +130,5 @@ fn invalid_intersections_are_refused_in_one_line() {
     let words = folder.words(50, "plain");
     fails_with(&["psi", "serve", &words], &["words", "psi"]);
     let service = Service::start(&[&words], &["--allow-not-private"]);
-    fails_with(&["psi", "run", &service.url, &bare], &["404"]);
+    fails_with(&["psi", "run", &service.url, &bare], &["404", "papir psi serve"]);
 }

@@ -21,6 +21,8 @@ fn received(service: &Service, state: &str, key: &str) -> u64 {
     assert!(found.contains(&key.replace("word", "meaning")), "{key}: {found}");
     let costs = String::from_utf8(output.stderr).unwrap();
     let costs: serde_json::Value = serde_json::from_str(costs.lines().last().unwrap()).unwrap();
+    let first = key == "word 8";
+    assert_eq!(costs["registration_bytes"].as_u64() > Some(0), first, "the first lookup registers: {costs}");
     costs["download_bytes"].as_u64().unwrap()
 }
 

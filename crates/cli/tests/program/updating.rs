@@ -45,6 +45,17 @@ fn a_private_database_is_updated_and_served() {
     assert_eq!(get("word 2").status.code(), Some(1));
     assert_eq!(get("word 3").stdout, b"meaning 3");
 
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&succeeds(&[&["update", &words, "--json", "--from"], arguments].concat()))
+            .unwrap()
+    };
+    let same = folder.write("same.csv", "word,meaning\nword 1,set\n");
+    let unchanged = json(&[&same, "--out", &folder.path("next.papir")]);
+    assert_eq!((&unchanged["mode"], &unchanged["sequence"]), (&"unchanged".into(), &serde_json::Value::Null));
+    let next = json(&[&changes, "--out", &folder.path("next.papir")]);
+    assert_eq!((&next["changes"]["replaced"], &next["changes"]["absent"]), (&2.into(), &1.into()), "{next}");
+    assert!(next["seconds"].as_f64() > Some(0.0) && next["version"].is_string(), "{next}");
+
     let inspected = succeeds(&["inspect", &words]);
     assert!(value(&inspected, "updated").starts_with("1 times, last 20"), "{inspected}");
     assert!(value(&inspected, "owner's keys").starts_with("7.81 KiB for updates"), "{inspected}");

@@ -10,11 +10,14 @@ fn every_subcommand_has_help_with_examples() {
         "plan",
         "build",
         "update",
+        "versions",
+        "rollback",
         "checkpoint",
         "serve",
         "tokens",
         "get",
         "inspect",
+        "doctor",
         "bench",
         "attack",
         "completions",
@@ -23,6 +26,7 @@ fn every_subcommand_has_help_with_examples() {
         let help = succeeds(&[name, "--help"]);
         assert!(help.contains("Usage: papir ") && help.contains("Examples:"), "{help}");
     }
+    assert!(overview.contains("Exit codes:") && overview.contains("  3  error that may pass"), "{overview}");
     assert_eq!(succeeds(&["--version"]), format!("papir {}\n", env!("CARGO_PKG_VERSION")));
 }
 

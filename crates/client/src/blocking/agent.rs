@@ -5,10 +5,15 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
 use ureq::Agent;
 use ureq::config::Config;
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::{PemItem, parse_pem};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnector};
 
+use super::tls::TlsConnector;
+use super::tls::verifier::Presented;
 use crate::core::Address;
 use crate::error::{Error, Result};
 
@@ -23,6 +28,14 @@ const MAX_CA_BYTES: u64 = 4 << 20;
 /// # Errors
 /// [`Error::BadCa`].
 pub(super) fn new(address: &Address, ca: Option<&Path>) -> Result<Agent> {
+    observed(address, ca, Presented::default())
+}
+
+/// Like [`new`], and stores the server's certificate in `presented`.
+///
+/// # Errors
+/// [`Error::BadCa`].
+pub(super) fn observed(address: &Address, ca: Option<&Path>, presented: Presented) -> Result<Agent> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -34,39 +47,47 @@ pub(super) fn new(address: &Address, ca: Option<&Path>) -> Result<Agent> {
         // A proxy from the environment must not carry local traffic to another machine.
         config = config.proxy(None);
     }
-    if let Some(path) = ca {
-        config = config.tls_config(TlsConfig::builder().root_certs(roots(path)?).build());
-    }
-    Ok(connect(config.build(), address))
+    let tls = TlsConnector::new(ca.map(roots).transpose()?, presented)
+        .map_err(|error| bad_ca(ca.unwrap_or(Path::new("the public roots")), error))?;
+    Ok(connect(config.build(), address, tls))
 }
 
 #[cfg(unix)]
-fn connect(config: Config, address: &Address) -> Agent {
+fn connect(config: Config, address: &Address, tls: TlsConnector) -> Agent {
     match address.socket() {
         Some(path) => super::unix::agent(config, path.to_owned()),
-        None => config.into(),
+        None => over_tcp(config, tls),
     }
 }
 
 #[cfg(not(unix))]
-fn connect(config: Config, _: &Address) -> Agent {
-    config.into()
+fn connect(config: Config, _: &Address, tls: TlsConnector) -> Agent {
+    over_tcp(config, tls)
+}
+
+/// An agent with ureq's own connectors, except for TLS.
+fn over_tcp(config: Config, tls: TlsConnector) -> Agent {
+    let chain = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default()).chain(tls);
+    Agent::with_parts(config, chain, DefaultResolver::default())
 }
 
 /// All certificates of a PEM file.
-fn roots(path: &Path) -> Result<RootCerts> {
-    let bad = |reason: String| Error::BadCa { path: path.to_owned(), reason };
+fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let mut pem = Vec::new();
-    let file = File::open(path).map_err(|error| bad(error.to_string()))?;
-    file.take(MAX_CA_BYTES).read_to_end(&mut pem).map_err(|error| bad(error.to_string()))?;
-    let mut certificates: Vec<Certificate<'static>> = Vec::new();
+    let file = File::open(path).map_err(|error| bad_ca(path, error))?;
+    file.take(MAX_CA_BYTES).read_to_end(&mut pem).map_err(|error| bad_ca(path, error))?;
+    let mut certificates = Vec::new();
     for item in parse_pem(&pem) {
-        if let PemItem::Certificate(certificate) = item.map_err(|error| bad(error.to_string()))? {
-            certificates.push(certificate);
+        if let PemItem::Certificate(certificate) = item.map_err(|error| bad_ca(path, error))? {
+            certificates.push(CertificateDer::from(certificate.der().to_vec()));
         }
     }
     if certificates.is_empty() {
-        return Err(bad("contains no PEM certificate".to_owned()));
+        return Err(bad_ca(path, "contains no PEM certificate"));
     }
-    Ok(RootCerts::new_with_certs(&certificates))
+    Ok(certificates)
+}
+
+fn bad_ca(path: &Path, reason: impl ToString) -> Error {
+    Error::BadCa { path: path.to_owned(), reason: reason.to_string() }
 }

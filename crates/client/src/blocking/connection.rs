@@ -2,7 +2,7 @@
 
 use papir_checkpoint::Accepted;
 use papir_lookup::{Lookup, Wanted};
-use papir_protocol::DatabaseInfo;
+use papir_protocol::{DatabaseDetail, DatabaseInfo};
 
 use super::options::Options;
 use super::transport::Transport;
@@ -27,6 +27,17 @@ pub fn ready(url: &str, options: &Options) -> Result<()> {
     let options = Options { token: None, ..options.clone() };
     let service = options.service(url)?;
     Transport::new(service.address(), &options)?.run(core::ready(service))
+}
+
+/// Describes a database of a service, with the earlier versions that it still answers.
+///
+/// # Errors
+/// [`Error::BadUrl`](crate::Error::BadUrl),
+/// [`Error::NoSuchDatabase`](crate::Error::NoSuchDatabase),
+/// [`Error::ChooseDatabase`](crate::Error::ChooseDatabase), errors of the network.
+pub fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
+    let service = options.service(url)?;
+    Transport::new(service.address(), options)?.run(core::detail(service, options.settings()))
 }
 
 /// Fetches what a service shows of a signed database, for comparisons. Signatures are not verified.

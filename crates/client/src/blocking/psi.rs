@@ -1,5 +1,7 @@
 //! Private set intersection over blocking HTTP.
 
+use papir_protocol::PsiInfo;
+
 use super::options::Options;
 use super::transport::Transport;
 use crate::core::psi::{self, Intersection};
@@ -18,4 +20,13 @@ pub fn intersect<E: AsRef<[u8]>>(url: &str, elements: &[E], options: &Options) -
     let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
     let transport = Transport::new(service.address(), options)?;
     transport.run(psi::intersect(service, options.settings(), &elements))
+}
+
+/// Describes the set of a service.
+///
+/// # Errors
+/// [`crate::Error::BadUrl`]; errors of the network and of the service (status 404 without a set).
+pub fn describe(url: &str, options: &Options) -> Result<PsiInfo> {
+    let service = options.service(url)?;
+    Transport::new(service.address(), options)?.run(psi::describe(service))
 }

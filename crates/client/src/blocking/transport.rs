@@ -9,6 +9,7 @@ use ureq::Body;
 use ureq::http;
 
 use super::agent;
+use super::failures::failure;
 use super::options::Options;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
@@ -58,7 +59,7 @@ impl Transport {
             Some(body) => self.agent.run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
             None => self.agent.run(builder.body(()).map_err(ureq::Error::from)?),
         };
-        Ok(receive(&request, response?))
+        Ok(receive(&request, response.map_err(|error| failure(error, &self.base))?))
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct Costs {
     /// Bytes of public parts fetched, including hints.
     pub public_bytes: u64,
+    /// Bytes of client keys sent to register, in schemes with client keys.
+    pub registration_bytes: u64,
     /// Bytes of queries sent.
     pub query_bytes: u64,
     /// Bytes of answers received.

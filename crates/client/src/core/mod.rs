@@ -59,7 +59,7 @@ mod task;
 pub use address::Address;
 pub use costs::Costs;
 pub use logs::{ShownLog, fetch_log};
-pub use operator::{RegisteredClients, ready};
+pub use operator::{RegisteredClients, detail, ready};
 pub use owner_pin::PinnedOwner;
 pub use place::Place;
 pub use platform::Platform;

@@ -1,6 +1,6 @@
 //! Administration of registered clients, for the operator.
 
-use papir_protocol::{ClientStatus, path};
+use papir_protocol::{ClientStatus, DatabaseDetail, path};
 
 use super::fetch::choose;
 use super::request::Accepted;
@@ -22,6 +22,18 @@ pub struct RegisteredClients {
 /// Errors of the network, and [`Error::Http`] with status 503 while it is loading.
 pub fn ready(service: Service) -> Task<'static, Result<()>> {
     Task::new(|io| async move { service.get(&io, path::READY, Accepted::Nothing).await.map(drop) })
+}
+
+/// Describes the database in the settings, else the one in the address, else the service's only one,
+/// with the earlier versions that are still answered. These are the service's own claims.
+///
+/// # Errors
+/// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.
+pub fn detail(service: Service, settings: Settings) -> Task<'static, Result<DatabaseDetail>> {
+    Task::new(|io| async move {
+        let name = choose(&io, &service, &settings).await?;
+        service.json(&io, &path::database(&name)).await
+    })
 }
 
 impl RegisteredClients {

@@ -63,6 +63,14 @@ impl<E: Into<Error>> From<E> for RunError {
     }
 }
 
+/// Describes the set of a service.
+///
+/// # Errors
+/// Errors of the network and of the service (status 404 without a set).
+pub fn describe(service: Service) -> Task<'static, Result<PsiInfo>> {
+    Task::new(|io| async move { service.json(&io, path::PSI).await })
+}
+
 /// Finds which of `elements` are in a service's set, and their labels. The service learns the
 /// approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. A filter is
 /// stored, if there is a storage, and fetched again when the set changes.

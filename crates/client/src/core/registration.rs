@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use papir_core::Error as CoreError;
@@ -42,6 +43,8 @@ pub(crate) struct Registration {
     rotation: Rotation,
     cache: StateCache,
     watcher: Watcher,
+    /// Bytes of keys sent, by all clones.
+    sent: Arc<AtomicU64>,
 }
 
 /// The result of an operation on a registration's state.
@@ -76,6 +79,7 @@ impl Registration {
             rotation: settings.rotation,
             cache: StateCache::default(),
             watcher: settings.watcher.clone(),
+            sent: Arc::default(),
         };
         registration.resume_or_register(context).await?;
         Ok(Some(registration))
@@ -112,6 +116,11 @@ impl Registration {
             self.ready.note(&status);
         }
         Ok(())
+    }
+
+    /// Bytes of keys sent so far.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 
     /// The number of queries that fit in one request.
@@ -391,6 +400,7 @@ impl Registration {
         lock.forget().await?;
         let in_one_request = keys.len() <= MAX_KEYS_IN_ONE_REQUEST;
         let status = if in_one_request {
+            self.sent.fetch_add(keys.len() as u64, Ordering::Relaxed);
             service.register(io, &self.clients, version, Arc::clone(&keys)).await?
         } else {
             lock.keep_keys(&keys).await?;
@@ -436,6 +446,7 @@ impl Registration {
             let Some(bytes) = keys.get(offset..end) else {
                 return Err(stuck(format!("an upload offset of {offset} for {} bytes of keys", keys.len())));
             };
+            self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             let uploaded = context.service.upload_part(context.io, &path, offset as u64, bytes).await?;
             let Some(next) = uploaded else {
                 return Ok(None);

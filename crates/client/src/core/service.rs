@@ -12,7 +12,7 @@ use super::request::{Accepted, Request, Response, bounded};
 use super::retries::{PATIENCE, Retries, is_repeatable, is_retryable};
 use super::settings::Token;
 use super::task::Io;
-use crate::error::{Error, Result, unexpected};
+use crate::error::{Error, FinalFailure, Result, unexpected};
 
 /// A service, and the token to send to it. Cheap to clone.
 #[derive(Clone)]
@@ -81,7 +81,8 @@ impl Service {
                 }
                 Ok(response) => return Ok(response),
                 Err(source) => {
-                    if !is_repeatable(&request) || !retries.after_failure(io, platform).await {
+                    let is_final = source.is::<FinalFailure>() || !is_repeatable(&request);
+                    if is_final || !retries.after_failure(io, platform).await {
                         return Err(Error::Transport { url: self.url(&request.path), source });
                     }
                 }

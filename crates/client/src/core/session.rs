@@ -119,7 +119,8 @@ impl Session {
 
     /// The costs since the session was opened.
     pub fn costs(&self) -> Costs {
-        self.costs
+        let sent = self.registration.as_ref().map_or(0, Registration::sent_bytes);
+        Costs { registration_bytes: self.costs.registration_bytes + sent, ..self.costs }
     }
 
     /// In schemes with client keys, registers with the service or resumes the saved registration.
@@ -340,6 +341,7 @@ impl Session {
             self.trust.keep(io, service, name, settings, *accepted).await?;
         }
         (self.info, self.lookup) = (fetched.info, fetched.lookup);
+        self.costs = self.costs();
         self.registration = None;
         Ok(())
     }

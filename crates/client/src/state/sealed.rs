@@ -171,7 +171,7 @@ fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8
     let mut reader = Reader::new("a state file", file);
     let magic: [u8; 8] = reader.array()?;
     if magic != MAGIC {
-        let found = format!("{magic:02x?}");
+        let found = papir_core::shown_bytes(&magic);
         return Err(CoreError::malformed("a state file", found, "the magic PIRSTATE").into());
     }
     // Checked before everything that another format may change.

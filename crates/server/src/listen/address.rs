@@ -1,13 +1,14 @@
 //! Listen addresses and connection peers.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// An address to listen on: `127.0.0.1:7470`, `[::1]:7470` or `unix:/run/papir.sock`.
+/// An address to listen on: `127.0.0.1:7470`, `[::1]:7470`, `localhost:7470` or
+/// `unix:/run/papir.sock`. A name is resolved when it is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// Address and port; port 0 picks a free one.
@@ -45,9 +46,19 @@ impl FromStr for Listen {
         match text.strip_prefix("unix:") {
             Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
             Some(_) => Err(Error::BadListen { text: text.to_owned() }),
-            None => text.parse().map(Self::Tcp).map_err(|_| Error::BadListen { text: text.to_owned() }),
+            None => match text.parse().ok().or_else(|| resolve(text)) {
+                Some(address) => Ok(Self::Tcp(address)),
+                None => Err(Error::BadListen { text: text.to_owned() }),
+            },
         }
     }
+}
+
+/// The address of `NAME:PORT`. Of several it is the first IPv4 address: clients that are given an
+/// address and not the name mostly expect 127.0.0.1 for `localhost`.
+fn resolve(text: &str) -> Option<SocketAddr> {
+    let found: Vec<SocketAddr> = text.to_socket_addrs().ok()?.collect();
+    found.iter().find(|address| address.is_ipv4()).or(found.first()).copied()
 }
 
 impl From<SocketAddr> for Listen {
@@ -75,6 +86,10 @@ mod tests {
         for text in ["127.0.0.1:7470", "[::1]:80", "unix:/run/papir.sock", "unix:papir.sock"] {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
         }
+        let local: Listen = "localhost:7470".parse().unwrap();
+        assert!(
+            matches!(local, Listen::Tcp(address) if address.ip().is_loopback() && address.port() == 7470)
+        );
         for text in ["", "nowhere", "127.0.0.1", "unix:", "/run/papir.sock"] {
             assert!(matches!(text.parse::<Listen>(), Err(Error::BadListen { .. })), "{text}");
         }

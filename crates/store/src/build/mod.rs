@@ -2,6 +2,7 @@
 
 mod content;
 mod options;
+mod survey;
 
 use std::time::SystemTime;
 
@@ -21,6 +22,7 @@ use crate::source::SkippedRow;
 use content::{Content, read};
 
 pub use options::BuildOptions;
+pub use survey::{Survey, SurveyedKeys, survey};
 
 /// Result of a build.
 #[derive(Clone, Debug)]
@@ -53,6 +55,20 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
+    build_announced(options, &|_| {}, rng, progress)
+}
+
+/// Like [`build()`], and passes the sizes of the database to `announce` once the source is read, before
+/// it is prepared.
+///
+/// # Errors
+/// Errors of [`build()`].
+pub fn build_announced(
+    options: &BuildOptions,
+    announce: &dyn Fn(&Description),
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
     let scheme = options.scheme()?;
     let batches = options.batch.map(|capacity| Ok((registry::batches_over(scheme.name())?, capacity)));
     let batches: Option<(OfBatches, usize)> = batches.transpose().map_err(Error::Core)?;
@@ -64,6 +80,7 @@ pub fn build(
                 (batches.scheme, batches.candidate(records.shape(), target, capacity)?)
             }
         };
+        announce(&candidate.description);
         scheme.setup_candidate(&candidate.parameters, records, rng, progress)
     };
     build_for(options, Some(options.goal), prepare, rng, progress)

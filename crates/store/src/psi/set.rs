@@ -8,11 +8,12 @@ use papir_lookup::psi::Kind;
 use papir_oprf::Key;
 
 use crate::error::{Error, Result};
-use crate::formats::SET;
+use crate::formats;
 use crate::map::map;
 use crate::snapshot::{Sections, Snapshot};
+use crate::snapshot_names::SET;
 
-pub(super) const HEADER: &str = "psi";
+pub(super) const HEADER: &str = SET;
 pub(super) const KEY: &str = "psi.key";
 pub(super) const FILTER: &str = "psi.filter";
 
@@ -76,7 +77,7 @@ impl PsiSummary {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer
-            .u16(SET.written as u16)
+            .u16(formats::SET.written as u16)
             .u8((self.kind == Kind::Retrieval).into())
             .u8(self.longest.is_some().into());
         writer.u32(self.longest.unwrap_or_default()).u64(self.elements).raw(&self.version.0);
@@ -85,7 +86,7 @@ impl PsiSummary {
 
     fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let mut reader = Reader::new("section `psi`", bytes);
-        SET.check(reader.u16()?.into())?;
+        formats::SET.check(reader.u16()?.into())?;
         let (retrieval, labels) = (reader.u8()?, reader.u8()?);
         let (longest, elements, version) = (reader.u32()?, reader.u64()?, Version(reader.array()?));
         reader.finish()?;

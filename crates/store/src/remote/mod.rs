@@ -54,9 +54,9 @@ pub use location::Location;
 pub use manifest::Manifest;
 pub use mirror::{Mirror, default_cache};
 #[cfg(feature = "cloud")]
-pub use pull::pull;
+pub use pull::{manifest, pull};
 #[cfg(feature = "cloud")]
 pub use push::push;
 pub use transfer::{GRACE, PullReport, PushOptions, PushReport};
 #[cfg(not(feature = "cloud"))]
-pub use unavailable::{Location, pull, push};
+pub use unavailable::{Location, manifest, pull, push};

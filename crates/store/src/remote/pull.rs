@@ -33,6 +33,15 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
     })
 }
 
+/// Fetches the description of the snapshot at a location, and nothing else.
+///
+/// # Errors
+/// [`Error::Remote`] with [`RemoteError::NotFound`], [`RemoteError::Denied`] or
+/// [`RemoteError::Damaged`].
+pub fn manifest(location: &Location) -> Result<Manifest> {
+    worker::run(|| async { Objects::open(location)?.manifest().await })
+}
+
 /// Like [`pull`], but does nothing more if the manifest is still `known` and the file exists.
 pub(super) fn pull_newer(
     location: &Location,

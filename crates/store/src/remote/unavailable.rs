@@ -50,6 +50,14 @@ impl fmt::Display for Location {
     }
 }
 
+/// Fetches the description of a snapshot; not available in this build.
+///
+/// # Errors
+/// None: there is no location to call it with.
+pub fn manifest(location: &Location) -> Result<Manifest> {
+    match location.0 {}
+}
+
 /// Uploads a snapshot; not available in this build.
 ///
 /// # Errors

@@ -48,6 +48,13 @@ pub(super) fn rows(
     }
 }
 
+/// The names of the columns; none for an empty file.
+pub(super) fn header(path: &Path, input: Input<'_>) -> Result<Vec<String>> {
+    let mut reader = ReaderBuilder::new().from_reader(input);
+    let header = reader.byte_headers().map_err(|error| fatal(path, error))?;
+    Ok(header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
 fn find_columns<'a>(path: &Path, header: &ByteRecord, columns: Columns<'a>) -> Result<ColumnIndices<'a>> {
     let find = |name: &str| {
         header.iter().position(|found| found == name.as_bytes()).ok_or_else(|| Error::MissingColumn {

@@ -29,13 +29,25 @@ impl Format {
     const ALL: [Self; 6] = [Self::Csv, Self::JsonLines, Self::Parquet, Self::Sqlite, Self::Folder, Self::Raw];
 
     /// Detects the format of a path. A directory is a folder. A file's format follows from its
-    /// extension: `.csv`; `.jsonl` or `.ndjson`; `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any
-    /// other file is raw.
+    /// extension: `.csv`; `.jsonl` or `.ndjson`, each also with `.gz` after it; `.parquet`;
+    /// `.sqlite`, `.sqlite3` or `.db`. Any other file is raw.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
             return Self::Folder;
         }
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let extension =
+            |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        if extension(path).as_deref() == Some("gz") {
+            // Only text is decompressed while it is read.
+            return match Self::of_extension(extension(Path::new(path.file_stem().unwrap_or_default()))) {
+                text @ (Self::Csv | Self::JsonLines) => text,
+                _ => Self::Raw,
+            };
+        }
+        Self::of_extension(extension(path))
+    }
+
+    fn of_extension(extension: Option<String>) -> Self {
         match extension.as_deref() {
             Some("csv") => Self::Csv,
             Some("jsonl" | "ndjson") => Self::JsonLines,

@@ -1,13 +1,17 @@
 //! Byte streams of sources: files and standard input.
 
 use std::fs::File;
-use std::io::{self, Read, stdin};
+use std::io::{self, Cursor, Read, stdin};
 use std::path::Path;
 
+use flate2::read::MultiGzDecoder;
 use papir_core::Progress;
 
 use crate::error::{Error, Result};
 use crate::names::{is_standard_input, name_of};
+
+/// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A stream that counts its bytes and reports progress.
 pub(crate) struct Input<'a> {
@@ -33,6 +37,26 @@ impl<'a> Input<'a> {
         };
         progress.stage("reading", length);
         Ok(Self::of(name_of(path), reader, progress))
+    }
+
+    /// Opens a text file or standard input, and decompresses it if it is gzip. The bytes counted are
+    /// then those of the text.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Io`].
+    pub(crate) fn open_text(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
+        let mut input = Self::open(path, progress)?;
+        let mut begin = Vec::new();
+        let read = (&mut input.reader).take(GZIP.len() as u64).read_to_end(&mut begin);
+        read.map_err(Error::io("reading", path))?;
+        let compressed = begin == GZIP;
+        let whole = Cursor::new(begin).chain(input.reader);
+        input.reader = if compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        if compressed {
+            // The length of the text is not known in advance.
+            progress.stage("reading", 0);
+        }
+        Ok(input)
     }
 
     /// Wraps a stream; `name` is for errors.

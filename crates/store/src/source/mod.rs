@@ -9,6 +9,8 @@
 //! | folder | the path is a directory | a file | its path below the folder, with `/` |
 //! | raw | any other name | `record_bytes` bytes | none |
 //!
+//! CSV and JSON Lines may be compressed by gzip, then also with `.gz` after the extension.
+//!
 //! The value of a file in a folder, or of a raw record, is its bytes. In other formats the value
 //! comes from the value columns: a single column as it is, several columns as a compact JSON object
 //! in the requested order. With a key column and no value columns, values are empty. The database
@@ -73,6 +75,6 @@ pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub use format::Format;
 pub(crate) use input::Input;
 pub(crate) use raw::records as raw_records;
-pub(crate) use read::{Rows, rows};
+pub(crate) use read::{Rows, csv_columns, rows};
 pub(crate) use request::{Columns, Deletes, Request, Selection};
 pub use row::SkippedRow;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`keyed`] | patches the keyword table, or builds it again if the changes do not fit |
 //! | [`indexed`] | replaces records; new records at the end need a setup of all records |
+//! | [`rollback`] | publishes the records of an earlier version as a new one |
 //! | [`prepare`] | prepares the changed records by the scheme's update, or all by a setup, whichever is cheaper |
 //!
 //! The new file replaces the old one once it is complete and durable.
@@ -14,6 +15,7 @@ mod options;
 mod overlay;
 mod prepare;
 mod report;
+mod rollback;
 
 use std::time::SystemTime;
 
@@ -23,6 +25,7 @@ use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
 
 use crate::error::{Error, Result};
+use crate::kept;
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
 use crate::publish::lock;
@@ -33,6 +36,7 @@ use prepare::{Next, NextKeys};
 
 pub use options::{REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 pub use report::{Prediction, UpdateReport, Way};
+pub use rollback::{Earlier, RollbackOptions, rollback};
 
 /// Updates a snapshot. If nothing changes, no file is written. The old file stays intact if the
 /// update is interrupted at any point.
@@ -62,7 +66,10 @@ pub fn update(
         None => indexed::update(options, &snapshot, rng, progress)?,
     };
     match next {
-        Some(next) => publish(options, &snapshot, counts, next, signing.as_ref(), rng, progress),
+        Some(next) => {
+            let replaced = (&snapshot.metadata, snapshot.server.version());
+            publish(options, replaced, counts, next, signing.as_ref(), rng, progress)
+        }
         None => Ok(unchanged(snapshot, counts)),
     }
 }
@@ -73,9 +80,11 @@ fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
     UpdateReport { metadata, description, counts, way: Way::Unchanged, snapshot_bytes, checkpoint: None }
 }
 
+/// Writes the next version. `former` is the metadata that it continues, `replaced` the version of the
+/// file at the start.
 fn publish(
     options: &UpdateOptions,
-    snapshot: &Snapshot,
+    (former, replaced): (&Metadata, Version),
     counts: ChangeCounts,
     next: Next,
     signing: Option<&Signing<'_>>,
@@ -85,7 +94,7 @@ fn publish(
     let Next { server, commitment, keyword, way } = next;
     let summary = keyword.as_ref().map(|keys| keys.summary.clone());
     let summary = if options.encrypt.is_some() { summary.map(KeywordSummary::concealed) } else { summary };
-    let mut metadata = metadata(&snapshot.metadata, server.as_ref(), summary.as_ref());
+    let mut metadata = metadata(former, server.as_ref(), summary.as_ref());
     let layout = keyword.as_ref().map(|keys| &keys.layout);
     metadata.root = commitment.as_ref().map(|commitment| commitment.root(layout).to_string());
     let (commitment, owner) = (commitment.as_ref(), options.encrypt.as_ref());
@@ -95,10 +104,17 @@ fn publish(
         .transpose()?;
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
-    let check_replaced =
-        || if *path == options.file { check_unchanged(snapshot.server.version(), options) } else { Ok(()) };
+    let keep = options.keep.filter(|_| *path == options.file);
+    let check_replaced = || {
+        if *path != options.file {
+            return Ok(());
+        }
+        check_unchanged(replaced, options)?;
+        keep.map_or(Ok(()), |_| kept::keep(path, replaced))
+    };
     let (snapshot_bytes, checkpoint) =
         save(path, rng.next_u64(), &prepared, signing, check_replaced, progress)?;
+    keep.map_or(Ok(()), |most| kept::prune(path, most))?;
     let description = server.describe();
     Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes, checkpoint })
 }

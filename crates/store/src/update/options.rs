@@ -36,6 +36,10 @@ pub struct UpdateOptions {
     pub delete: Option<String>,
     /// The path of the new snapshot; `None` replaces the old one.
     pub out: Option<PathBuf>,
+    /// Keeps the replaced version next to the file ([`crate::versions`]), and of earlier ones as many
+    /// that there are at most this many; `None` keeps none and removes none. Without effect if `out`
+    /// is set.
+    pub keep: Option<usize>,
     /// Builds the keyword table and prepares all records again, even if an update is cheaper.
     pub rebuild: bool,
     /// The owner's key of an encrypted database.
@@ -59,6 +63,7 @@ impl UpdateOptions {
             values: Vec::new(),
             delete: None,
             out: None,
+            keep: None,
             rebuild: false,
             encrypt: None,
             sign: None,

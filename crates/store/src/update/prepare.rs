@@ -63,7 +63,7 @@ pub(super) fn apply_changes(
 }
 
 /// Prepares all records, with the changes, under the same parameters.
-fn set_up_changed(
+pub(super) fn set_up_changed(
     snapshot: &Snapshot,
     changes: &[Change],
     rng: &mut dyn CryptoRng,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use papir_checkpoint::Leaf;
-use papir_core::Description;
+use papir_core::{Description, Version};
 use papir_lookup::update::{ChangeCounts, RebuildReason};
 
 use crate::metadata::Metadata;
@@ -79,6 +79,11 @@ pub enum Way {
         /// Number of records now.
         records: u64,
     },
+    /// By a setup of the records of an earlier version.
+    RolledBack {
+        /// The earlier version.
+        to: Version,
+    },
     /// By building the keyword table and preparing all records again.
     Rebuilt {
         /// The reason; `None` if it was requested.
@@ -111,6 +116,9 @@ impl fmt::Display for Way {
             ),
             Self::Extended { before, records } => {
                 write!(f, "prepared all records again: {before} become {records}")
+            }
+            Self::RolledBack { to } => {
+                write!(f, "prepared the records of version {to} again, as a new version")
             }
             Self::Rebuilt { reason, before, records, room } => {
                 f.write_str("rebuilt: ")?;

@@ -83,7 +83,7 @@ fn other_and_truncated_files_are_refused() {
     std::fs::write(&path, [&good[..], b"more"].concat()).unwrap();
     assert!(error(&path).contains(&format!("has {} bytes: expected {}", good.len() + 4, good.len())));
     std::fs::write(&path, "k,v\n1,2\n".repeat(100)).unwrap();
-    assert!(error(&path).contains("expected the magic PIRSNAPS"));
+    assert!(error(&path).contains("begins with `PIRSNAPS`"));
     let mut newer = good.clone();
     newer[8] = 2;
     std::fs::write(&path, newer).unwrap();

@@ -78,6 +78,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "papir-cli",
         &[
             "papir",
+            "papir-kernels",
             "papir-core",
             "papir-checkpoint",
             "papir-schemes",

@@ -161,7 +161,7 @@ fn difference(one: &str, first: &Log, other: &str, second: &Log) -> Option<Strin
 
 /// The log at an address, or of a prepared file.
 fn shown(place: &str, options: &Options) -> Result<ShownLog, Failure> {
-    if ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme)) {
+    if connecting::is_url(place) {
         return papir_client::fetch_log(place, options).map_err(connecting::explain);
     }
     let log = stored(Path::new(place))?;

@@ -1,5 +1,8 @@
 //! `papir plan`: recommends a scheme and predicts its cost.
 
+mod database;
+mod source;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +16,7 @@ use papir_plan::rates_file as rates;
 use papir_plan::rates_file::LoadedRates;
 use serde_json::json;
 
+use self::database::Database;
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
@@ -31,10 +35,16 @@ use papir_plan::units::{self, parse_bytes};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
+    /// A source of `papir build`: its records are counted and its keys arranged, so that the plan is
+    /// for the database that a build would prepare.
+    #[arg(value_name = "SOURCE", conflicts_with_all = ["records", "keyed", "record_bits"])]
+    source: Option<PathBuf>,
+    #[command(flatten)]
+    columns: source::Columns,
     /// The number of records, or of keys with --keyed.
-    #[arg(long, value_name = "N", required_unless_present_any = ["calibrate", "check"])]
+    #[arg(long, value_name = "N", required_unless_present_any = ["source", "calibrate", "check"])]
     records: Option<u64>,
-    /// Bytes per record, or per value with --keyed.
+    /// Bytes per record, or per value with --keyed; of a raw SOURCE, the length of its records.
     #[arg(long, value_name = "BYTES", conflicts_with = "record_bits")]
     record_bytes: Option<u64>,
     /// Bits per record, if not a whole number of bytes.
@@ -56,7 +66,11 @@ pub(crate) struct Arguments {
     /// that cannot keep it are left out.
     #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
     failure: FailureBound,
-    /// Lookups per second of all clients together, to compute the number of cores needed.
+    /// Plan for batches of up to K lookups (papir build --batch): all costs are those of a batch.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=1 << 20))]
+    batch: Option<u64>,
+    /// Lookups per second of all clients together, to compute the number of cores and the bandwidth
+    /// needed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     clients: Option<u64>,
     /// Lookups per client over which the one-time download is spread.
@@ -72,7 +86,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     calibrate: bool,
     /// Prepare and query five databases, and print predicted and measured costs.
-    #[arg(long, conflicts_with = "records")]
+    #[arg(long, conflicts_with_all = ["records", "source"])]
     check: bool,
     /// Show all parameters, not only the best of each scheme.
     #[arg(long)]
@@ -83,6 +97,9 @@ pub(crate) struct Arguments {
 }
 
 const EXAMPLES: &str = "Examples:
+  The keys and values of a file, the first column being the key:
+    papir plan words.csv
+    papir plan people.jsonl --key id --value name,city --batch 64 --clients 1000
   A service of 20 million breached passwords, each with a count, 50 lookups per second:
     papir plan --keyed --records 20000000 --record-bytes 4 --memory 16GiB --clients 50
   A blocklist of 2 million addresses, queried by phones on a slow uplink:
@@ -108,8 +125,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.check {
         check_predictions(arguments, &mut out)?;
     }
-    if let Some(records) = arguments.records {
-        plan(arguments, records, &mut out)?;
+    if let Some(database) = database(arguments)? {
+        plan(arguments, &database, &mut out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -133,7 +150,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     if !arguments.json {
         describe::print(&rate_lines(&measured), out)?;
         writeln!(out, "Written to {}", path.display())?;
-    } else if arguments.records.is_none() && !arguments.check {
+    } else if arguments.records.is_none() && arguments.source.is_none() && !arguments.check {
         writeln!(out, "{}", std::fs::read_to_string(&path)?.trim_end())?;
     }
     Ok(())
@@ -168,83 +185,120 @@ fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), F
     Ok(check::write_table(out, &checked)?)
 }
 
-fn plan(arguments: &Arguments, records: u64, out: &mut dyn Write) -> Result<(), Failure> {
+fn plan(arguments: &Arguments, database: &Database, out: &mut dyn Write) -> Result<(), Failure> {
     let loaded = rates::load(arguments.rates.as_deref())?;
-    let demand = demand(arguments, records, &loaded.rates)?;
+    let demand = demand(arguments, database, &loaded.rates);
     let choice = planner::choose(&demand, &loaded.rates)?;
     if arguments.json {
-        let object = as_json(arguments, &demand, &loaded, &choice);
+        let object = as_json(arguments, database, &demand, &loaded, &choice);
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    describe::print(&headline(arguments, records, &demand, &loaded), out)?;
+    describe::print(&headline(database, &demand, &loaded), out)?;
     writeln!(out)?;
     plan_table::write(out, &choice, (!arguments.all).then_some(SHOWN))?;
     writeln!(out, "\nRecommended: {}", choice.reason())?;
     if let Some(clients) = arguments.clients {
-        writeln!(out, "{}", cores(&choice, clients))?;
+        writeln!(out, "{}", capacity(&choice, clients))?;
     }
     Ok(())
 }
 
-fn demand(arguments: &Arguments, records: u64, rates: &Rates) -> Result<Demand, Failure> {
-    let (shape, extra_bytes) = shape(arguments, records)?;
-    Ok(Demand {
+fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
+    Demand {
         failure: arguments.failure,
-        extra_bytes,
+        extra_bytes: database.layout_bytes,
         connection: (arguments.uplink, arguments.downlink),
         memory: arguments.memory,
         threads: arguments.threads.map_or(rates.threads(), |threads| threads as usize),
         lookups: arguments.lookups,
-        ..Demand::new(shape, rates)
-    })
-}
-
-/// The shape of the scheme's database, and the bytes of the key layout.
-fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
-    match (arguments.record_bytes, arguments.record_bits) {
-        (Some(bytes), _) if arguments.keyed => {
-            let table = estimate(records, bytes)?;
-            Ok((Shape::of_bytes(table.records, table.record_bytes)?, table.layout_bytes))
-        }
-        (Some(bytes), _) => Ok((Shape::of_bytes(records, bytes)?, 0)),
-        (None, Some(bits)) => Ok((Shape::new(records, bits)?, 0)),
-        (None, None) => Err(Failure::new("missing record length: give --record-bytes or --record-bits")),
+        batch: arguments.batch.map(|batch| batch as usize),
+        ..Demand::new(database.shape, rates)
     }
 }
 
+/// The database that the arguments describe; `None` if there is nothing to plan.
+fn database(arguments: &Arguments) -> Result<Option<Database>, Failure> {
+    if let Some(source) = &arguments.source {
+        return source::survey(source, &arguments.columns, arguments.record_bytes).map(Some);
+    }
+    arguments.columns.refuse()?;
+    arguments.records.map(|records| described(arguments, records)).transpose()
+}
+
+/// The database with this number of records or keys.
+fn described(arguments: &Arguments, records: u64) -> Result<Database, Failure> {
+    let (shape, layout_bytes) = match (arguments.record_bytes, arguments.record_bits) {
+        (Some(bytes), _) if arguments.keyed => {
+            let table = estimate(records, bytes)?;
+            (Shape::of_bytes(table.records, table.record_bytes)?, table.layout_bytes)
+        }
+        (Some(bytes), _) => (Shape::of_bytes(records, bytes)?, 0),
+        (None, Some(bits)) => (Shape::new(records, bits)?, 0),
+        (None, None) => {
+            return Err(Failure::new("missing record length: give --record-bytes or --record-bits"));
+        }
+    };
+    let keys = arguments.keyed.then_some(records);
+    Ok(Database { shape, layout_bytes, keys, estimated: arguments.keyed, origin: None })
+}
+
 /// The lines above the table: the requirements and the rates.
-fn headline(arguments: &Arguments, records: u64, demand: &Demand, loaded: &LoadedRates) -> describe::Lines {
-    let shape = demand.shape;
+fn headline(database: &Database, demand: &Demand, loaded: &LoadedRates) -> describe::Lines {
+    let shape = database.shape;
     let total = units::bytes(shape.total_bytes());
     let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
-    let database = match arguments.keyed {
-        true => format!("{records} keys: about {stored}, {} of layout", units::bytes(demand.extra_bytes)),
-        false => stored,
+    let about = if database.estimated { "about " } else { "" };
+    let records = match database.keys {
+        Some(keys) => {
+            format!("{keys} keys: {about}{stored}, {} of layout", units::bytes(database.layout_bytes))
+        }
+        None => stored,
     };
     let (up, down) = (mbit(demand.connection.0), mbit(demand.connection.1));
-    vec![
-        line("database", database),
+    let mut lines: describe::Lines = database.origin.iter().map(|origin| line("source", origin)).collect();
+    lines.extend([
+        line("database", records),
         line("connection", format!("{up} up, {down} down; {} lookup(s) per client", demand.lookups)),
         line("server", format!("{} thread(s) per answer", demand.threads)),
         line("failure", format!("at most {} per lookup", demand.failure)),
         line("rates", &loaded.description),
-    ]
+    ]);
+    lines.extend(
+        demand.batch.map(|batch| line("batch", format!("costs are those of a batch of {batch} lookups"))),
+    );
+    lines
 }
 
 fn mbit(bits: f64) -> String {
     format!("{} Mbit/s", bits / 1e6)
 }
 
-fn cores(choice: &Choice, clients: u64) -> String {
-    let (cores, each) = (choice.best.cores(clients as f64), units::seconds(choice.best.core_s));
+/// The cores and the bandwidth that this many lookups per second need.
+fn capacity(choice: &Choice, clients: u64) -> String {
+    let best = &choice.best;
+    let (cores, each) = (best.cores(clients as f64), units::seconds(best.core_s));
+    let work = match best.batch {
+        1 => format!("{each} of one core per lookup, without answering several together"),
+        batch => format!("{each} of one core per full batch of {batch}"),
+    };
+    let (received, sent) = best.bandwidth(clients as f64);
     format!(
-        "{clients} lookups per second keep {cores} core(s) busy: {each} of one core per lookup, without batching."
+        "{clients} lookups per second keep {cores} core(s) busy ({work}); the server receives {} and sends {}.",
+        mbit_rounded(received),
+        mbit_rounded(sent)
     )
+}
+
+/// A bandwidth with three digits at least.
+fn mbit_rounded(bits: f64) -> String {
+    let mbit = bits / 1e6;
+    if mbit < 100.0 { format!("{mbit:.2} Mbit/s") } else { format!("{mbit:.0} Mbit/s") }
 }
 
 fn as_json(
     arguments: &Arguments,
+    database: &Database,
     demand: &Demand,
     loaded: &LoadedRates,
     choice: &Choice,
@@ -252,7 +306,9 @@ fn as_json(
     json!({
         "records": demand.shape.records(),
         "record_bits": demand.shape.record_bits(),
-        "keyed": arguments.keyed,
+        "keyed": database.keys.is_some(),
+        "keys": database.keys,
+        "batch": demand.batch,
         "uplink_bits": demand.connection.0,
         "downlink_bits": demand.connection.1,
         "threads": demand.threads,
@@ -265,6 +321,8 @@ fn as_json(
         "recommended": choice.best.scheme,
         "reason": choice.reason(),
         "cores": arguments.clients.map(|clients| choice.best.cores(clients as f64)),
+        "receives_bits": arguments.clients.map(|clients| choice.best.bandwidth(clients as f64).0),
+        "sends_bits": arguments.clients.map(|clients| choice.best.bandwidth(clients as f64).1),
     })
 }
 

@@ -1,0 +1,46 @@
+//! Results of checks.
+
+use serde::Serialize;
+
+/// The result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Status {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// One check.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    pub(super) check: &'static str,
+    pub(super) status: Status,
+    pub(super) detail: String,
+    /// The remedy.
+    pub(super) fix: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn ok(check: &'static str, detail: impl ToString) -> Self {
+        Self { check, status: Status::Ok, detail: detail.to_string(), fix: None }
+    }
+
+    pub(super) fn warn(check: &'static str, detail: impl ToString, fix: &str) -> Self {
+        Self { check, status: Status::Warn, detail: detail.to_string(), fix: Some(fix.to_owned()) }
+    }
+
+    pub(super) fn fail(check: &'static str, detail: impl ToString, fix: &str) -> Self {
+        Self { check, status: Status::Fail, detail: detail.to_string(), fix: Some(fix.to_owned()) }
+    }
+}

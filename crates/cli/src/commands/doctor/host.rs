@@ -1,0 +1,113 @@
+//! Checks of the registry, tokens and certificate of a service.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use papir_client::CertificateSummary;
+use papir_server::{Protection, ServerConfig, TlsFiles, TokenFile, TokenSource};
+
+use super::finding::Finding;
+use super::machine::days;
+use crate::unused_tokens;
+
+/// Shortest rest of a certificate's validity without a warning.
+const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
+
+/// Files and directories that the service of a file will use.
+#[derive(Args)]
+pub(super) struct HostArguments {
+    /// The directory that `papir serve --registry` will use.
+    #[arg(long, value_name = "DIR")]
+    registry: Option<PathBuf>,
+    /// The token file that `papir serve --tokens` will use.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// The certificate that `papir serve --tls-cert` will use.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+/// Checks the directory of registered clients, if the scheme needs one or one is given.
+pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
+    let Some(directory) = &host.registry else {
+        return needed.then(|| {
+            Finding::warn(
+                "registry",
+                "clients of this scheme register: papir serve needs --registry DIR",
+                "give --registry DIR here too, to check it",
+            )
+        });
+    };
+    Some(match writable(directory) {
+        Ok(()) => Finding::ok("registry", format!("{} is writable", directory.display())),
+        Err(error) => Finding::fail(
+            "registry",
+            format!("{}: {error}", directory.display()),
+            "create it, writable for the user of the service only",
+        ),
+    })
+}
+
+/// Writes a temporary file into a directory.
+fn writable(directory: &Path) -> std::io::Result<()> {
+    tempfile::Builder::new().prefix(".papir-doctor").tempfile_in(directory).map(drop)
+}
+
+/// Checks the token file for a database with this name.
+pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
+    let Some(path) = &host.tokens else {
+        return Vec::new();
+    };
+    let tokens = match TokenFile::read(path) {
+        Ok(tokens) => tokens,
+        Err(error) => {
+            return vec![Finding::fail("tokens", error, "papir tokens FILE add makes a token file")];
+        }
+    };
+    let now = SystemTime::now();
+    let expired = tokens.entries().iter().filter(|token| token.has_expired(now)).count();
+    let detail =
+        format!("{} tokens in {}, {expired} of them expired", tokens.entries().len(), path.display());
+    let usable = tokens.entries().len() > expired;
+    let mut findings = vec![match usable {
+        true => Finding::ok("tokens", detail),
+        false => Finding::fail("tokens", detail, "no client could query: papir tokens FILE add"),
+    }];
+    let source = TokenSource { path: path.clone(), only: None };
+    let config = ServerConfig {
+        databases: vec![papir_server::DatabaseConfig::new(
+            format!("{database}.papir"),
+            Some(database.to_owned()),
+        )],
+        protection: Protection { tokens: vec![source], ..Protection::default() },
+        ..ServerConfig::default()
+    };
+    let unused = unused_tokens::warnings(&config).into_iter();
+    findings.extend(unused.map(|warning| Finding::warn("tokens", warning, "papir tokens FILE list")));
+    findings
+}
+
+/// Checks certificate and key.
+pub(super) fn tls(host: &HostArguments) -> Option<Finding> {
+    let (certificate, key) = host.tls_cert.as_ref().zip(host.tls_key.as_ref())?;
+    let files = TlsFiles { certificate: certificate.clone(), key: key.clone() };
+    if let Err(error) = files.check() {
+        return Some(Finding::fail("certificate", error, "give the chain and its private key, both in PEM"));
+    }
+    let pem = std::fs::read(certificate).unwrap_or_default();
+    let summary = CertificateSummary::of_pem(&pem)?;
+    let left = summary.not_after.duration_since(SystemTime::now());
+    Some(match left {
+        Err(_) => Finding::fail("certificate", format!("{summary}, has expired"), "renew it"),
+        Ok(left) if left < RENEW_BEFORE => Finding::warn(
+            "certificate",
+            format!("{summary}, valid for {} more days", days(left)),
+            "renew it soon",
+        ),
+        Ok(left) => Finding::ok("certificate", format!("{summary}, valid for {} more days", days(left))),
+    })
+}

@@ -1,0 +1,72 @@
+//! `papir doctor`: checks a service or a prepared file for common faults.
+
+mod file;
+mod finding;
+mod host;
+mod machine;
+mod service;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use self::finding::{Finding, Status};
+use self::host::HostArguments;
+use crate::connecting::{self, Connecting};
+use crate::failure::Outcome;
+
+/// Exit code if a check fails.
+const FAILED: u8 = 2;
+
+/// Find common faults of a service, or of a file before it is served.
+///
+/// Prints one line for each check, with the remedy if there is one. Of a service: connection,
+/// certificate, clock, readiness, token, version, and one test lookup. Of a file: its checksums,
+/// memory, registry, tokens, certificate, processor and open files. The exit code is 0 if no check
+/// fails, else 2; warnings do not count.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The URL of a server or of one of its databases, or a file written by `papir build` or
+    /// `papir psi prepare`.
+    #[arg(value_name = "URL|FILE")]
+    place: String,
+    #[command(flatten)]
+    connecting: Connecting,
+    #[command(flatten)]
+    host: HostArguments,
+    /// Print a JSON array of {check, status, detail, fix}; status is ok, warn or fail.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir doctor https://pir.example --token-file phone.token
+  papir doctor words.papir --registry /var/lib/papir/registry --tokens tokens.toml
+  papir doctor http://127.0.0.1:7470 --json";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let findings = if connecting::is_url(&arguments.place) {
+        service::check(&arguments.place, &arguments.connecting.options(true)?)
+    } else {
+        papir_research::register()?;
+        file::check(Path::new(&arguments.place), &arguments.host)
+    };
+    let mut out = std::io::stdout();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string(&findings)?)?;
+    } else {
+        findings.iter().try_for_each(|finding| writeln!(out, "{}", line(finding)))?;
+    }
+    let failed = findings.iter().any(|finding| finding.status == Status::Fail);
+    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn line(finding: &Finding) -> String {
+    let Finding { check, status, detail, fix } = finding;
+    let detail = detail.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    let fix = fix.as_ref().map(|fix| format!(" → {fix}")).unwrap_or_default();
+    format!("{:<4}  {check:<11}  {detail}{fix}", status.name())
+}

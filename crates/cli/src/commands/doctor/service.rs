@@ -1,0 +1,202 @@
+//! Checks of a running service, over the network.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use papir_client::core::Address;
+use papir_client::psi::{self, PsiInfo};
+use papir_client::{CertificateSummary, Connection, Error, FinalFailure, Options, Probe};
+use papir_plan::units;
+
+use super::finding::Finding;
+use super::machine::days;
+use crate::connecting;
+
+/// Shortest rest of a certificate's validity without a warning.
+const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
+/// Difference of clocks from which on times in tokens and checkpoints go wrong.
+const CLOCK_WARN: Duration = Duration::from_secs(60);
+/// Difference of clocks from which on certificates and checkpoints are refused.
+const CLOCK_FAIL: Duration = Duration::from_secs(3600);
+/// A key that no database has.
+const ABSENT_KEY: &[u8] = b"papir doctor: a key that no database has";
+
+/// Checks a service. Later checks need the earlier ones, and are left out after a failure.
+pub(super) fn check(url: &str, options: &Options) -> Vec<Finding> {
+    let probe = match papir_client::probe(url, options) {
+        Ok(probe) => probe,
+        Err(error) => return vec![unreachable(error)],
+    };
+    let mut findings = vec![Finding::ok("connection", url)];
+    findings.push(certificate(url, probe.certificate.as_ref()));
+    findings.extend(clock(&probe));
+    findings.push(readiness(&probe));
+    match Connection::open_with(url, options) {
+        Ok(mut connection) => {
+            findings.push(token(options));
+            findings.extend(database(&connection));
+            findings.push(lookup(&mut connection));
+        }
+        Err(error @ Error::ChooseDatabase { .. }) => match psi::describe(url, options) {
+            Ok(set) => findings.extend([token(options), self::set(&set)]),
+            Err(_) => findings.push(refused(error)),
+        },
+        Err(error) => findings.push(refused(error)),
+    }
+    findings
+}
+
+/// The finding for a service that has a set, and no database by name.
+fn set(set: &PsiInfo) -> Finding {
+    let PsiInfo { elements, version, kind, .. } = set;
+    Finding::ok("version", format!("set of {elements} elements, version {version}, matched by {kind}"))
+}
+
+/// The finding for a service that does not answer.
+fn unreachable(error: Error) -> Finding {
+    let check = match &error {
+        Error::Transport { source, .. } => match source.downcast_ref() {
+            Some(FinalFailure::Certificate { .. }) => "certificate",
+            _ => "connection",
+        },
+        _ => "address",
+    };
+    let fix = match (&error, check) {
+        (_, "certificate") => {
+            "give --ca FILE with the issuer or the certificate itself, or renew it (SIGHUP loads it)"
+        }
+        (Error::Transport { source, .. }, _) if source.is::<FinalFailure>() => "use the other scheme",
+        (_, "connection") => {
+            "is the service running, and does --listen name an address that is reachable from here?"
+        }
+        _ => "give http://host:port, https://host:port or unix:/path/of/a/socket",
+    };
+    Finding::fail(check, connecting::explain(error), fix)
+}
+
+fn certificate(url: &str, certificate: Option<&CertificateSummary>) -> Finding {
+    let Some(certificate) = certificate else {
+        return match Address::parse(url).is_ok_and(|address| address.is_local()) {
+            true => Finding::ok("certificate", "none: the connection stays on this machine"),
+            false => Finding::warn(
+                "certificate",
+                "none: others on the network read the token, the database's name and the times of queries",
+                "serve with --tls-cert and --tls-key, or behind a proxy with TLS",
+            ),
+        };
+    };
+    // The handshake has verified issuer, name and validity.
+    let left = certificate.not_after.duration_since(SystemTime::now()).unwrap_or_default();
+    let detail = format!("{certificate}, valid for {} more days", days(left));
+    match left < RENEW_BEFORE {
+        true => Finding::warn("certificate", detail, "renew it soon: the service loads a new one at SIGHUP"),
+        false => Finding::ok("certificate", detail),
+    }
+}
+
+/// Compares the clocks. `None` if the service sends no time.
+fn clock(probe: &Probe) -> Option<Finding> {
+    let theirs = httpdate::parse_http_date(probe.date.as_deref()?).ok()?;
+    let ours = SystemTime::now();
+    let apart = ours.duration_since(theirs).unwrap_or_else(|error| error.duration());
+    let detail = format!("{} s apart", apart.as_secs());
+    let fix = "synchronise both clocks (NTP): tokens, certificates and checkpoints have times";
+    Some(match apart {
+        _ if apart >= CLOCK_FAIL => Finding::fail("clock", detail, fix),
+        _ if apart >= CLOCK_WARN => Finding::warn("clock", detail, fix),
+        _ => Finding::ok("clock", detail),
+    })
+}
+
+fn readiness(probe: &Probe) -> Finding {
+    match probe.ready {
+        true => Finding::ok("ready", "all databases are loaded"),
+        false => Finding::fail(
+            "ready",
+            "not all databases are loaded, or the client registry failed",
+            "wait, and see the service's log",
+        ),
+    }
+}
+
+fn token(options: &Options) -> Finding {
+    match options.token {
+        Some(_) => Finding::ok("token", "accepted"),
+        None => Finding::ok("token", "none was given, and the service needs none"),
+    }
+}
+
+/// The finding for a service that does not show its database.
+fn refused(error: Error) -> Finding {
+    let (check, fix) = match &error {
+        Error::Http { status: 401, .. } => {
+            ("token", "give a valid one by --token-file (papir tokens FILE add makes one)")
+        }
+        Error::Http { status: 403, .. } => {
+            ("token", "give one with the scope query and this database (papir tokens FILE list)")
+        }
+        Error::Http { status: 429, .. } => ("limits", "wait, or raise --rate, --burst or --per-client"),
+        Error::Http { status: 502..=504, .. } => ("ready", "wait, and see the service's log"),
+        Error::NoSuchDatabase { .. } | Error::ChooseDatabase { .. } => ("database", "give --database NAME"),
+        Error::Checkpoint { .. } | Error::NoCheckpoint { .. } | Error::Root { .. } => {
+            ("signature", "ask the owner: the service shows what its owner did not sign")
+        }
+        _ => ("version", "the service and this program may be of different versions: papir --version"),
+    };
+    Finding::fail(check, connecting::explain(error), fix)
+}
+
+fn database(connection: &Connection) -> Vec<Finding> {
+    let (info, lookup) = (connection.info(), connection.lookup());
+    let detail = format!("database {}, version {}, scheme {}", info.name, info.version, info.scheme);
+    let version = match info.private {
+        true => Finding::ok("version", detail),
+        false => Finding::fail(
+            "version",
+            format!("{detail}, which is not private"),
+            "build it with another --scheme: this one shows every query to the service",
+        ),
+    };
+    let public = lookup.describe().sizes.public;
+    let signed = connection.checkpoint().map(|accepted| {
+        let signed = SystemTime::UNIX_EPOCH + Duration::from_secs(accepted.leaf.time);
+        let age = days(SystemTime::now().duration_since(signed).unwrap_or_default());
+        Finding::ok(
+            "signature",
+            format!("sequence {}, {age} days old, by {}", accepted.leaf.sequence, accepted.owner),
+        )
+    });
+    let download = Finding::ok("download", format!("{} once a version", units::bytes(public)));
+    [version].into_iter().chain(signed).chain([download]).collect()
+}
+
+/// One query as a client sends it: it shows the limits of the service and of proxies before it.
+fn lookup(connection: &mut Connection) -> Finding {
+    let description = connection.lookup().describe();
+    if description.limits.client_keys {
+        let keys = units::bytes(description.sizes.keys);
+        return Finding::ok("lookup", format!("not tried: a client first registers {keys} of keys"));
+    }
+    let start = Instant::now();
+    let answered = match connection.info().keyed {
+        true => connection.get_key(ABSENT_KEY).map(drop),
+        false => connection.get_index(0).map(drop),
+    };
+    let query = units::bytes(description.sizes.query);
+    match answered {
+        Ok(()) => {
+            let time = units::seconds(start.elapsed().as_secs_f64());
+            Finding::ok("lookup", format!("answered in {time}, with a query of {query}"))
+        }
+        Err(error @ Error::Http { status: 413, .. }) => Finding::fail(
+            "limits",
+            connecting::explain(error),
+            &format!("allow bodies of {query} in the proxy before the service"),
+        ),
+        Err(error @ Error::Http { status: 429, .. }) => Finding::warn(
+            "limits",
+            connecting::explain(error),
+            "wait, or raise --rate, --burst, --per-client or --max-queued",
+        ),
+        Err(error) => Finding::fail("lookup", connecting::explain(error), "see the service's log"),
+    }
+}

@@ -1,0 +1,17 @@
+//! The database to plan for.
+
+use papir_core::Shape;
+
+/// Shape and origin of a database.
+pub(super) struct Database {
+    /// Records of the scheme's database; of a keyed one, its buckets.
+    pub(super) shape: Shape,
+    /// Bytes of the layout of the keys.
+    pub(super) layout_bytes: u64,
+    /// Number of keys; `None` if records are looked up by number.
+    pub(super) keys: Option<u64>,
+    /// Set if the shape is an estimate.
+    pub(super) estimated: bool,
+    /// The source in words, if there is one.
+    pub(super) origin: Option<String>,
+}

@@ -1,0 +1,84 @@
+//! The database that `papir build` would prepare from a source.
+
+use std::path::Path;
+
+use clap::Args;
+use papir_plan::units;
+use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
+
+use super::database::Database;
+use crate::bars::Bars;
+use crate::failure::Failure;
+
+/// The columns of a source, as for `papir build`.
+#[derive(Args)]
+pub(super) struct Columns {
+    /// The column or field of the keys [default: the first column of a CSV file].
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
+    /// The columns or fields of the values [default with the default key: all other columns].
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    value: Vec<String>,
+    /// Room for keys that updates add, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
+    room: u32,
+}
+
+impl Columns {
+    /// Refuses columns without a source.
+    pub(super) fn refuse(&self) -> Result<(), Failure> {
+        match self.key.is_some() || !self.value.is_empty() || self.room > 0 {
+            true => Err(Failure::new("--key, --value and --room describe a source: give SOURCE")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Reads a source.
+pub(super) fn survey(
+    source: &Path,
+    columns: &Columns,
+    record_bytes: Option<u64>,
+) -> Result<Database, Failure> {
+    let format = Format::of(source);
+    if format == Format::Raw && record_bytes.is_none() {
+        return Err(Failure::at(
+            source,
+            "expected .csv, .jsonl, .parquet, .sqlite or a folder; for raw records give --record-bytes",
+        ));
+    }
+    let options = BuildOptions {
+        key: columns.key.clone(),
+        values: columns.value.clone(),
+        room: columns.room,
+        record_bytes,
+        ..BuildOptions::new(source, source)
+    };
+    let found = survey_of(&options, &mut papir::system_rng(), &Bars::new())?;
+    Ok(Database {
+        shape: found.shape,
+        layout_bytes: found.keyword.map_or(0, |keys| keys.layout_bytes),
+        keys: found.keyword.map(|keys| keys.keys),
+        estimated: false,
+        origin: Some(origin(source, &found)),
+    })
+}
+
+/// The source in words.
+fn origin(source: &Path, found: &Survey) -> String {
+    let mut text = format!("{}, {} entries", source.display(), found.entries);
+    if let Some(key) = &found.key {
+        text += &format!(", key `{key}`");
+    }
+    if !found.values.is_empty() {
+        text += &format!(", values `{}`", found.values.join("`, `"));
+    }
+    if let Some(keys) = &found.keyword {
+        text += &format!(" of at most {}", units::bytes(keys.longest_value));
+        if keys.lookups > 1 {
+            text +=
+                &format!("; each lookup fetches {} records, and costs that many times as much", keys.lookups);
+        }
+    }
+    text
+}

@@ -1,0 +1,66 @@
+//! `papir rollback`: publishes the records of an earlier version as a new version.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use papir_store::{Earlier, RollbackOptions};
+
+use super::update;
+use crate::bars::Bars;
+use crate::failure::Outcome;
+use crate::owner_key;
+use crate::sign_arguments::SignArguments;
+
+/// Return to the records of an earlier version.
+///
+/// They are prepared again and published as a new version, with the next sequence if the database is
+/// signed: clients refuse an older sequence than they have seen, and a file that is put back. Earlier
+/// versions are those that `papir update --keep` kept (papir versions FILE lists them), or a file
+/// that you kept yourself. The replaced version is kept, too.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The prepared database.
+    file: PathBuf,
+    /// The kept version, 16 hexadecimal digits [default: the newest kept one].
+    #[arg(long, value_name = "VERSION", conflicts_with = "from")]
+    to: Option<String>,
+    /// A file with an earlier version of the same database.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// The file with the owner's key of an encrypted database.
+    #[arg(long, value_name = "KEYFILE")]
+    encrypt: Option<PathBuf>,
+    #[command(flatten)]
+    signing: SignArguments,
+    /// Print one JSON object, as `papir update --json` does.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir update words.papir --from changes.csv --keep 3
+  papir versions words.papir
+  papir rollback words.papir
+  papir rollback words.papir --from words-monday.papir --sign owner.key";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
+    papir_research::register()?;
+    let to = match (&arguments.from, &arguments.to) {
+        (Some(file), _) => Earlier::File(file.clone()),
+        (None, Some(version)) => Earlier::Kept(version.clone()),
+        (None, None) => Earlier::Newest,
+    };
+    let options = RollbackOptions {
+        file: arguments.file.clone(),
+        to,
+        encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
+        sign: arguments.signing.sign()?,
+        unsigned: arguments.signing.unsigned(),
+    };
+    let start = Instant::now();
+    let report = papir_store::rollback(&options, &mut papir::system_rng(), &Bars::new());
+    update::print(&report.map_err(update::explain)?, start.elapsed(), arguments.json)
+}

@@ -1,0 +1,158 @@
+//! `papir versions`: the versions of a database at services, in files and in object stores.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use papir_client::{DatabaseDetail, Options};
+use papir_store::remote::Location;
+use serde::Serialize;
+
+use crate::connecting::{self, Connecting};
+use crate::failure::{Failure, Outcome};
+use crate::remote;
+
+/// List the versions of a database, the newest first.
+///
+/// Of a service: the newest version, and earlier ones that it still answers. Of a file: its version,
+/// and those that `papir update --keep` kept next to it, for `papir rollback`. Of an object store:
+/// the version that `papir push` wrote last; earlier ones are not kept there.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// URLs of servers or of databases, prepared files, or object store URLs.
+    #[arg(value_name = "URL|FILE", required = true)]
+    places: Vec<String>,
+    #[command(flatten)]
+    connecting: Connecting,
+    /// Print one JSON line per version.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir versions words.papir
+  papir versions http://127.0.0.1:7470 words.papir --json
+  papir versions s3://databases/words.papir";
+
+/// One version at one place.
+#[derive(Serialize)]
+struct Listed {
+    place: String,
+    database: Option<String>,
+    version: String,
+    /// `newest`, `answered` (an earlier version at a service) or `kept` (next to a file).
+    state: &'static str,
+    /// Its place in the log, if the database is signed.
+    sequence: Option<u64>,
+    /// Seconds since it was built, updated or signed, if that is known.
+    age_seconds: Option<u64>,
+    /// Seconds for which a service still answers it.
+    seconds_left: Option<u64>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    papir_research::register()?;
+    let options = arguments.connecting.options(true)?;
+    let mut out = std::io::stdout();
+    for place in &arguments.places {
+        for listed in versions(place, &options)? {
+            match arguments.json {
+                true => writeln!(out, "{}", serde_json::to_string(&listed)?)?,
+                false => writeln!(out, "{}", line(&listed))?,
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn versions(place: &str, options: &Options) -> Result<Vec<Listed>, Failure> {
+    if connecting::is_url(place) {
+        let detail = papir_client::detail(place, options).map_err(connecting::explain)?;
+        return Ok(served(place, detail));
+    }
+    if Location::is_address(place) {
+        let manifest = papir_store::remote::manifest(&remote::location(place, None)?)?;
+        return Ok(vec![newest(place, None, manifest.version.to_string())]);
+    }
+    stored(place)
+}
+
+fn newest(place: &str, database: Option<String>, version: String) -> Listed {
+    let place = place.to_owned();
+    Listed {
+        place,
+        database,
+        version,
+        state: "newest",
+        sequence: None,
+        age_seconds: None,
+        seconds_left: None,
+    }
+}
+
+/// The versions of a service. It tells the time of signed versions only.
+fn served(place: &str, detail: DatabaseDetail) -> Vec<Listed> {
+    let DatabaseDetail { info, previous_versions, .. } = detail;
+    let name = Some(info.name);
+    let first = Listed {
+        sequence: info.checkpoint.map(|checkpoint| checkpoint.sequence),
+        age_seconds: info.checkpoint.map(|checkpoint| age(UNIX_EPOCH + Duration::from_secs(checkpoint.time))),
+        ..newest(place, name.clone(), info.version)
+    };
+    let earlier = previous_versions.into_iter().map(|previous| Listed {
+        state: "answered",
+        seconds_left: Some(previous.seconds_left),
+        ..newest(place, name.clone(), previous.version)
+    });
+    std::iter::once(first).chain(earlier).collect()
+}
+
+/// The version in a file, and those kept next to it.
+fn stored(place: &str) -> Result<Vec<Listed>, Failure> {
+    let found = papir_store::versions(Path::new(place))?;
+    let listed = found.into_iter().map(|version| Listed {
+        state: if version.current { "newest" } else { "kept" },
+        sequence: version.sequence,
+        age_seconds: papir_store::parse_timestamp(version.time()).map(age),
+        ..newest(&version.path.display().to_string(), Some(version.metadata.name), version.metadata.version)
+    });
+    Ok(listed.collect())
+}
+
+fn age(time: SystemTime) -> u64 {
+    SystemTime::now().duration_since(time).unwrap_or_default().as_secs()
+}
+
+fn line(listed: &Listed) -> String {
+    let mut parts = vec![listed.version.clone(), format!("{:<8}", listed.state)];
+    parts.extend(listed.sequence.map(|sequence| format!("sequence {sequence}")));
+    parts.extend(listed.age_seconds.map(|age| format!("{} old", span(age))));
+    parts.extend(listed.seconds_left.map(|left| format!("answered for {} more", span(left))));
+    parts.extend(listed.database.clone());
+    parts.push(listed.place.clone());
+    parts.join("  ")
+}
+
+/// A time in its largest whole unit.
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_whole_units() {
+        let found = [0, 119, 120, 7_199, 7_200, 172_800].map(span);
+        assert_eq!(found, ["0 s", "119 s", "2 min", "119 min", "2 h", "2 d"]);
+    }
+}

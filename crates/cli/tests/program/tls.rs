@@ -1,0 +1,102 @@
+//! Certificates, and addresses with the wrong scheme.
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+
+use crate::support::{Folder, Service, fails_for_now, fails_with, succeeds};
+
+const OPEN: &str = "--allow-not-private";
+
+/// Writes a certificate and its key like those of `openssl req -x509`: self-signed, and allowed to
+/// sign others. Returns both paths.
+fn self_signed(folder: &Folder, name: &str, host: &str, years: (i32, i32)) -> (String, String) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = authority(host, years).self_signed(&key).unwrap();
+    let path = |kind: &str| format!("{name}.{kind}.pem");
+    (folder.write(&path("cert"), certificate.pem()), folder.write(&path("key"), key.serialize_pem()))
+}
+
+fn authority(host: &str, (from, to): (i32, i32)) -> CertificateParams {
+    let mut params = CertificateParams::new([host.to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "Test");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+    params
+}
+
+fn serve(folder: &Folder, (cert, key): &(String, String)) -> Service {
+    let words = folder.path("words.papir");
+    Service::start(&[&words], &[OPEN, "--tls-cert", cert, "--tls-key", key])
+}
+
+#[test]
+fn a_self_signed_certificate_is_accepted_only_as_it_was_given() {
+    let folder = Folder::new();
+    folder.words(10, "plain");
+    let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
+    let other = self_signed(&folder, "other", "127.0.0.1", (2020, 2100));
+    let service = serve(&folder, &own);
+    let get = |ca: &str| ["get", &service.url, OPEN, "--ca", ca, "key-3"].map(str::to_owned);
+    assert_eq!(succeeds(&get(&own.0).each_ref().map(String::as_str)), "value-3");
+    // Same subject and names, another key.
+    let refused = get(&other.0);
+    fails_with(&refused.each_ref().map(String::as_str), &["CN=Test", "refused", "--ca"]);
+    fails_with(&["get", &service.url, OPEN, "key-3"], &["CN=Test", "refused", "--ca"]);
+    let both = [&own.0, &other.0].map(|file| std::fs::read_to_string(file).unwrap()).concat();
+    assert_eq!(
+        succeeds(&get(&folder.write("both.pem", both)).each_ref().map(String::as_str)),
+        "value-3",
+        "one of several"
+    );
+}
+
+#[test]
+fn a_given_certificate_needs_the_right_name_and_time() {
+    let folder = Folder::new();
+    folder.words(10, "plain");
+    for (name, host, years, parts) in [
+        ("elsewhere", "elsewhere.example", (2020, 2100), ["elsewhere.example", "not for 127.0.0.1"]),
+        ("late", "127.0.0.1", (2020, 2021), ["CN=Test", "expired"]),
+        ("early", "127.0.0.1", (2090, 2100), ["not valid before", "clock"]),
+    ] {
+        let own = self_signed(&folder, name, host, years);
+        let service = serve(&folder, &own);
+        fails_with(&["get", &service.url, OPEN, "--ca", &own.0, "key-3"], &parts);
+    }
+}
+
+#[test]
+fn a_chain_ends_at_the_given_issuer() {
+    let folder = Folder::new();
+    folder.words(10, "plain");
+    let (root_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let params = authority("root.example", (2020, 2100));
+    let root = folder.write("root.pem", params.self_signed(&root_key).unwrap().pem());
+    let issuer = Issuer::new(params, root_key);
+    let own = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let own = (folder.write("own.pem", own.pem()), folder.write("own.key.pem", key.serialize_pem()));
+    let service = serve(&folder, &own);
+    assert_eq!(succeeds(&["get", &service.url, OPEN, "--ca", &root, "key-3"]), "value-3");
+}
+
+#[test]
+fn addresses_with_the_wrong_scheme_name_the_right_one() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
+    let (tls, plain) = (serve(&folder, &own), Service::start(&[&words], &[OPEN]));
+    let port = |service: &Service| service.url.rsplit(':').next().unwrap().to_owned();
+    let (as_http, as_https) =
+        (format!("http://127.0.0.1:{}", port(&tls)), format!("https://127.0.0.1:{}", port(&plain)));
+    fails_with(&["get", &as_http, OPEN, "key-3"], &["TLS", &format!("try {}", tls.url)]);
+    fails_with(&["get", &as_https, OPEN, "key-3"], &["TLS", &format!("try {}", plain.url)]);
+    drop((tls, plain));
+    fails_for_now(&["get", &as_http, OPEN, "key-3"], &[&as_http]);
+}
+
+#[test]
+fn a_name_is_resolved_to_listen_on() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    let service = Service::start(&[&words], &[OPEN, "--listen", "localhost:0"]);
+    assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
+}

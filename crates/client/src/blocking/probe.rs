@@ -1,0 +1,38 @@
+//! One request without a token, for diagnosis.
+
+use papir_protocol::path;
+
+use super::agent;
+use super::failures::failure;
+use super::options::Options;
+use super::tls::certificate::CertificateSummary;
+use super::tls::verifier::Presented;
+use crate::error::{Error, Result};
+
+/// Properties of a service that need no token.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// The certificate that it presented; `None` without TLS.
+    pub certificate: Option<CertificateSummary>,
+    /// Set if it has loaded all its databases.
+    pub ready: bool,
+    /// Its `Date` header.
+    pub date: Option<String>,
+}
+
+/// Asks a service whether it is ready. No token is sent.
+///
+/// # Errors
+/// [`Error::BadUrl`], [`Error::BadCa`], and [`Error::Transport`] if there is no response.
+pub fn probe(url: &str, options: &Options) -> Result<Probe> {
+    let options = Options { token: None, ..options.clone() };
+    let service = options.service(url)?;
+    let (address, presented) = (service.address(), Presented::default());
+    let agent = agent::observed(address, options.ca.as_deref(), presented.clone())?;
+    let ready = address.url(path::READY);
+    let response = agent.get(&ready).call();
+    let response =
+        response.map_err(|error| Error::Transport { url: ready, source: failure(error, address.base()) })?;
+    let date = response.headers().get("date").and_then(|date| date.to_str().ok()).map(str::to_owned);
+    Ok(Probe { certificate: presented.get(), ready: response.status().is_success(), date })
+}

@@ -1,0 +1,59 @@
+//! Subject, issuer and validity period of a certificate.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Name};
+
+/// Longest name that is shown, in characters. The server chooses it.
+const MAX_SHOWN: usize = 80;
+
+/// Fields of a server's certificate. None of them is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateSummary {
+    /// The name of its owner, such as `CN=localhost`; may be empty.
+    pub subject: String,
+    /// The name of its issuer; may be empty.
+    pub issuer: String,
+    /// The time from which it is valid.
+    pub not_before: SystemTime,
+    /// The time until which it is valid.
+    pub not_after: SystemTime,
+}
+
+impl CertificateSummary {
+    /// The first certificate of a PEM file; `None` if there is none, or if it is malformed.
+    pub fn of_pem(pem: &[u8]) -> Option<Self> {
+        Self::parse(&CertificateDer::from_pem_slice(pem).ok()?)
+    }
+
+    /// Parses a certificate in DER; `None` if it is malformed.
+    pub(crate) fn parse(der: &[u8]) -> Option<Self> {
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        let validity = certificate.validity();
+        Some(Self {
+            subject: shown(certificate.subject()),
+            issuer: shown(certificate.issuer()),
+            not_before: time(validity.not_before)?,
+            not_after: time(validity.not_after)?,
+        })
+    }
+}
+
+impl fmt::Display for CertificateSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = |name: &str| if name.is_empty() { "no name".to_owned() } else { name.to_owned() };
+        write!(f, "of {}, issued by {}", known(&self.subject), known(&self.issuer))
+    }
+}
+
+fn shown(name: &X509Name<'_>) -> String {
+    name.to_string().chars().filter(|c| !c.is_control()).take(MAX_SHOWN).collect()
+}
+
+/// A time from 1970 on.
+fn time(time: ASN1Time) -> Option<SystemTime> {
+    Some(UNIX_EPOCH + Duration::from_secs(time.timestamp().try_into().ok()?))
+}

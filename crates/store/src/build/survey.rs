@@ -1,0 +1,64 @@
+//! The shape of a source's database, without preparing it.
+
+use papir_core::{Progress, Shape};
+use rand_core::CryptoRng;
+
+use super::content::{Content, read};
+use super::options::BuildOptions;
+use crate::error::{Error, Result};
+use crate::source::{Format, csv_columns};
+
+/// The shape of the database that a build would prepare.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// The records of the scheme's database; of a keyed one, its buckets.
+    pub shape: Shape,
+    /// Number of rows in the source.
+    pub entries: u64,
+    /// The key column, if the source has columns.
+    pub key: Option<String>,
+    /// The value columns.
+    pub values: Vec<String>,
+    /// The layout of the keys; `None` if records are looked up by index.
+    pub keyword: Option<SurveyedKeys>,
+}
+
+/// The layout of a surveyed database's keys.
+#[derive(Clone, Copy, Debug)]
+pub struct SurveyedKeys {
+    /// Number of keys.
+    pub keys: u64,
+    /// Bytes of the layout, which clients fetch once.
+    pub layout_bytes: u64,
+    /// Bytes of the longest value.
+    pub longest_value: u64,
+    /// Number of records that a lookup fetches.
+    pub lookups: u64,
+}
+
+/// Reads a source and arranges its keys, as [`build()`](crate::build()) does before it prepares the
+/// database. Without any column, the first column of a CSV file is the key, and the others are the
+/// values.
+///
+/// # Errors
+/// Errors of [`build()`](crate::build()) up to there.
+pub fn survey(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Survey> {
+    let mut options = options.clone();
+    if options.format() == Format::Csv && options.key.is_none() && options.values.is_empty() {
+        let mut columns = csv_columns(&options.source)?.into_iter();
+        options.key = columns.next();
+        options.values = columns.collect();
+    }
+    options.check()?;
+    let Content { records, entries, keyword, .. } = read(&options, rng, progress)?;
+    if entries == 0 {
+        return Err(Error::Core(papir_core::Error::EmptyDatabase));
+    }
+    let keyword = keyword.map(|keys| SurveyedKeys {
+        keys: keys.report.entries,
+        layout_bytes: keys.report.layout_bytes,
+        longest_value: keys.report.longest_value,
+        lookups: keys.report.lookups,
+    });
+    Ok(Survey { shape: records.shape(), entries, key: options.key, values: options.values, keyword })
+}

@@ -1,0 +1,121 @@
+//! Replaced versions of a snapshot, kept next to it.
+//!
+//! The version that an update replaces is kept as `FILE.VERSION`, a hard link to the file that was
+//! served.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use papir_core::Version;
+
+use crate::error::{Error, Result};
+use crate::metadata::Metadata;
+use crate::publish::split;
+use crate::snapshot::{OpenOptions, Snapshot};
+
+/// Hexadecimal digits of a version.
+const VERSION_DIGITS: usize = 16;
+
+/// A version in a file.
+#[derive(Clone, Debug)]
+pub struct KeptVersion {
+    /// The file.
+    pub path: PathBuf,
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// Its place in the log; `None` if the database is not signed.
+    pub sequence: Option<u64>,
+    /// Set for the file itself, not for those kept next to it.
+    pub current: bool,
+}
+
+impl KeptVersion {
+    /// The time at which it was built or updated, in the form of [`crate::timestamp`].
+    pub fn time(&self) -> &str {
+        self.metadata.updated.as_deref().unwrap_or(&self.metadata.created)
+    }
+}
+
+/// Keeps the version at `file`, before it is replaced.
+pub(crate) fn keep(file: &Path, version: Version) -> Result<()> {
+    let kept = kept_path(file, &version.to_string())?;
+    match fs::hard_link(file, &kept) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        // A file system without hard links.
+        Err(_) => fs::copy(file, &kept).map(drop).map_err(Error::io("keeping", &kept)),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Removes all kept versions but the newest `most`.
+pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
+    let kept = versions(file)?.into_iter().filter(|version| !version.current);
+    for old in kept.skip(most) {
+        fs::remove_file(&old.path).map_err(Error::io("removing", &old.path))?;
+    }
+    Ok(())
+}
+
+/// The version in a file, and then those kept next to it, the newest first. Checksums are not
+/// verified. A kept copy of the current version is left out: an interrupted update leaves one.
+///
+/// # Errors
+/// Errors of [`Snapshot::open`] for the file itself. Other files that are not snapshots are left
+/// out.
+pub fn versions(file: &Path) -> Result<Vec<KeptVersion>> {
+    let current = read(file, true)?;
+    let (directory, name) = split(file)?;
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(&directory).map_err(Error::io("reading", &directory))?.flatten() {
+        let version = suffix(&name, &entry.file_name());
+        if version.is_some_and(|version| version != current.metadata.version) {
+            kept.extend(read(&entry.path(), false).ok());
+        }
+    }
+    kept.sort_by_key(|version| std::cmp::Reverse(order(version)));
+    Ok(std::iter::once(current).chain(kept).collect())
+}
+
+/// The kept version with this number, by default the newest.
+///
+/// # Errors
+/// [`Error::Options`] if it is not kept; errors of [`versions`].
+pub(crate) fn find(file: &Path, wanted: Option<&str>) -> Result<KeptVersion> {
+    let mut kept = versions(file)?.into_iter().filter(|version| !version.current);
+    let found = kept.find(|kept| wanted.is_none_or(|wanted| wanted == kept.metadata.version));
+    found.ok_or_else(|| {
+        let wanted = wanted.map_or("an earlier version".to_owned(), |version| format!("version {version}"));
+        let found = format!("{wanted} of {} is not kept", file.display());
+        Error::options(found, "one that papir update --keep kept, or the file of another version")
+    })
+}
+
+/// Sorts versions by age. Two of the same second differ in the number of updates.
+fn order(version: &KeptVersion) -> (String, u64) {
+    (version.time().to_owned(), version.metadata.updates)
+}
+
+fn read(path: &Path, current: bool) -> Result<KeptVersion> {
+    let options = OpenOptions { verify: false, ..OpenOptions::default() };
+    let snapshot = Snapshot::open_with(path, options)?;
+    let newest = snapshot.checkpoint.as_ref().map(|log| log.newest().map(|leaf| leaf.sequence));
+    let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+    let sequence = newest.transpose().map_err(failed)?;
+    Ok(KeptVersion { path: path.to_owned(), metadata: snapshot.metadata, sequence, current })
+}
+
+fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
+    let (directory, mut name) = split(file)?;
+    name.push(".");
+    name.push(version);
+    Ok(directory.join(name))
+}
+
+/// The version in the name of a kept file.
+fn suffix(name: &OsString, found: &OsString) -> Option<String> {
+    let rest = found.to_str()?.strip_prefix(name.to_str()?)?.strip_prefix('.')?;
+    (rest.len() == VERSION_DIGITS && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .then(|| rest.to_owned())
+}

@@ -1,0 +1,112 @@
+//! Publishes the records of an earlier version as a new one.
+
+use std::path::PathBuf;
+
+use papir_core::{OwnerKey, Progress};
+use papir_lookup::update::ChangeCounts;
+use rand_core::CryptoRng;
+
+use super::options::UpdateOptions;
+use super::prepare::{Next, NextKeys, set_up_changed};
+use super::publish;
+use super::report::{UpdateReport, Way};
+use crate::error::{Error, Result};
+use crate::kept;
+use crate::metadata::Metadata;
+use crate::psi;
+use crate::publish::lock;
+use crate::signing::{Sign, Signing, log_to_continue};
+use crate::snapshot::{OpenOptions, Snapshot};
+
+/// The version to return to.
+#[derive(Clone, Debug, Default)]
+pub enum Earlier {
+    /// The newest one that is kept next to the file.
+    #[default]
+    Newest,
+    /// The kept one with this number, 16 hexadecimal digits.
+    Kept(String),
+    /// The one in this file.
+    File(PathBuf),
+}
+
+/// Options of a rollback.
+#[derive(Clone, Debug)]
+pub struct RollbackOptions {
+    /// The snapshot to replace. Its version is kept next to it.
+    pub file: PathBuf,
+    /// The version whose records it gets.
+    pub to: Earlier,
+    /// The owner's key of an encrypted database.
+    pub encrypt: Option<OwnerKey>,
+    /// Signs the new version with this key and appends it to the log; `None` for an unsigned one.
+    pub sign: Option<Sign>,
+    /// Allows an unsigned version of a signed database.
+    pub unsigned: bool,
+}
+
+/// Replaces a snapshot by a new version with the records of an earlier one. All records are prepared
+/// again, under the earlier version's parameters: a version number names one public part, and a
+/// sequence one leaf, so neither can come back. The log continues that of the replaced file.
+///
+/// # Errors
+/// [`Error::Options`] if the earlier version is not kept or is of another database; otherwise the
+/// errors of [`super::update()`].
+pub fn rollback(
+    options: &RollbackOptions,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<UpdateReport> {
+    let _lock = lock(&options.file)?;
+    let log = log_to_continue(&options.file, options.sign.as_ref(), options.unsigned)?;
+    progress.stage("opening", 1);
+    let current =
+        Snapshot::open_with(&options.file, OpenOptions { verify: false, ..OpenOptions::default() })?;
+    let earlier = open_earlier(options)?;
+    progress.advance(1);
+    psi::refuse(&earlier, &options.file, "prepare it again with `papir psi prepare`")?;
+    let (name, expected) = (&earlier.metadata.name, &current.metadata.name);
+    if name != expected {
+        return Err(Error::options(
+            format!("a version of the database `{name}`"),
+            format!("one of `{expected}`"),
+        ));
+    }
+    let file = &options.file;
+    let signing = options.sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
+    let (server, commitment) = set_up_changed(&earlier, &[], rng, progress)?;
+    let way = Way::RolledBack { to: earlier.server.version() };
+    let next = Next { server, commitment, keyword: keys(&earlier)?, way };
+    let former = Metadata { updates: current.metadata.updates, ..earlier.metadata.clone() };
+    let update = UpdateOptions {
+        encrypt: options.encrypt.clone(),
+        // The rolled back version may turn out to have been the better one.
+        keep: Some(usize::MAX),
+        ..UpdateOptions::new(file, file)
+    };
+    let replaced = current.server.version();
+    publish(&update, (&former, replaced), ChangeCounts::default(), next, signing.as_ref(), rng, progress)
+}
+
+fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
+    let path = match &options.to {
+        Earlier::Newest => kept::find(&options.file, None)?.path,
+        Earlier::Kept(version) => kept::find(&options.file, Some(version))?.path,
+        Earlier::File(path) => path.clone(),
+    };
+    Snapshot::open_with(&path, OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() })
+}
+
+/// The keyword table of a snapshot as it is.
+fn keys(snapshot: &Snapshot) -> Result<Option<NextKeys>> {
+    let (Some(layout), Some(summary)) = (&snapshot.keyword, &snapshot.metadata.keyword) else {
+        return Ok(None);
+    };
+    let ids = snapshot.owner_keys()?.ok_or_else(|| {
+        Error::options(
+            format!("version {} without the ids of its keys", snapshot.metadata.version),
+            "one with them",
+        )
+    })?;
+    Ok(Some(NextKeys { layout: layout.clone(), ids, summary: summary.clone() }))
+}
