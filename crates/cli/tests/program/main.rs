@@ -29,6 +29,7 @@ mod replicas;
 mod serving;
 mod signing;
 mod sources;
+mod strangers;
 mod support;
 mod tls;
 mod updating;

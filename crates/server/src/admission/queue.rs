@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::limits::ClientKey;
 
-/// Smallest limit on the requests of a batch. A batch of a few requests already gains most of what
-/// batching saves.
+/// Smallest limit on the requests of a batch, and the limit on those of one client if others wait,
+/// too. A batch of a few requests already gains most of what batching saves.
 const MIN_LIMIT: usize = 4;
 
 /// Decides which requests may form a batch.
@@ -69,15 +69,21 @@ impl<W: Batchable> Queue<W> {
     /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more,
     /// and stops at the first that does not fit. Taking half keeps batches of even size: if clients
     /// query in a loop and each batch took all of them, some clients would always share a large
-    /// batch and others a small one.
+    /// batch and others a small one. If several clients wait, each has at most [`MIN_LIMIT`] requests
+    /// in a batch: a batch of a flood would hold up the others as long as the flood itself.
     pub(super) fn take_batch(&mut self, running: &[usize]) -> Option<(usize, Vec<W>)> {
         let order = self.turns(running);
-        let key = self.waiting[*order.first()?].1.batch_key();
-        let candidates: Vec<usize> =
-            order.into_iter().filter(|&index| self.waiting[index].1.batch_key() == key).collect();
+        let key = self.waiting[order.first()?.1].1.batch_key();
+        let mut candidates = order;
+        candidates.retain(|&(_, index)| self.waiting[index].1.batch_key() == key);
         let most = candidates.len().div_ceil(2).max(MIN_LIMIT);
+        let is_alone =
+            candidates.iter().all(|&(_, index)| self.client(index) == self.client(candidates[0].1));
+        if !is_alone {
+            candidates.retain(|&(turn, _)| turn < MIN_LIMIT);
+        }
         let mut chosen: Vec<usize> = Vec::new();
-        for index in candidates.into_iter().take(most) {
+        for (_, index) in candidates.into_iter().take(most) {
             let batch = chosen.iter().map(|&index| &self.waiting[index].1);
             if !chosen.is_empty() && !self.waiting[index].1.fits(batch) {
                 break;
@@ -87,8 +93,12 @@ impl<W: Batchable> Queue<W> {
         Some((key, self.extract(&chosen)))
     }
 
-    /// Positions of the requests whose key is not running, in the order of their turns.
-    fn turns(&self, running: &[usize]) -> Vec<usize> {
+    fn client(&self, index: usize) -> &ClientKey {
+        self.waiting[index].1.client()
+    }
+
+    /// Turns and positions of the requests whose key is not running, in the order of their turns.
+    fn turns(&self, running: &[usize]) -> Vec<(usize, usize)> {
         let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
         let mut order: Vec<(usize, usize)> = Vec::with_capacity(self.waiting.len());
         for (index, (_, work)) in self.waiting.iter().enumerate() {
@@ -99,7 +109,7 @@ impl<W: Batchable> Queue<W> {
             }
         }
         order.sort_unstable();
-        order.into_iter().map(|(_, index)| index).collect()
+        order
     }
 
     /// Removes the requests at these positions, in this order.
@@ -127,7 +137,7 @@ mod tests {
         }
 
         fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
-            batch.count() < 4
+            batch.count() < 20
         }
 
         fn client(&self) -> &ClientKey {
@@ -224,10 +234,12 @@ mod tests {
             let (_, batch) = queue.take_batch(&[]).unwrap_or_default();
             batch.into_iter().map(|Turn(client, number)| (client, number)).collect::<Vec<_>>()
         };
-        assert_eq!(batch(&mut queue), [(client(1), 0), (client(2), 0), (client(3), 0), (client(1), 1)]);
+        let first =
+            [(1, 0), (2, 0), (3, 0), (1, 1), (1, 2), (1, 3)].map(|(one, number)| (client(one), number));
+        assert_eq!(batch(&mut queue), first, "at most four of a client");
         assert_eq!(queue.remove_newest(&client(1)), Some(Turn(client(1), 8)));
         assert_eq!(queue.remove_newest(&client(2)), None);
         let numbers: Vec<usize> = batch(&mut queue).into_iter().map(|(_, number)| number).collect();
-        assert_eq!(numbers, [2, 3, 4, 5]);
+        assert_eq!(numbers, [4, 5, 6, 7]);
     }
 }
