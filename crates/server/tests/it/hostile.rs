@@ -131,7 +131,7 @@ fn public_parts_that_contradict_their_description_are_rejected() {
         TamperingServer::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
     let (error, asked) = always_newer.open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
-    assert_eq!(asked, 1 + 2 * 3, "a list, then six attempts");
+    assert_eq!(asked, 1 + 2 * 6, "a list, then six attempts");
 }
 
 #[test]

@@ -12,6 +12,9 @@ use crate::names::{is_standard_input, name_of};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Bytes read to tell gzip from text. As long as a byte order mark, which the CSV reader skips only
+/// if its first read returns all of it.
+const PREFIX: u64 = 3;
 
 /// A stream that counts its bytes and reports progress.
 pub(crate) struct Input<'a> {
@@ -47,9 +50,9 @@ impl<'a> Input<'a> {
     pub(crate) fn open_text(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
         let mut input = Self::open(path, progress)?;
         let mut begin = Vec::new();
-        let read = (&mut input.reader).take(GZIP.len() as u64).read_to_end(&mut begin);
+        let read = (&mut input.reader).take(PREFIX).read_to_end(&mut begin);
         read.map_err(Error::io("reading", path))?;
-        let compressed = begin == GZIP;
+        let compressed = begin.starts_with(&GZIP);
         let whole = Cursor::new(begin).chain(input.reader);
         input.reader = if compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
         if compressed {
