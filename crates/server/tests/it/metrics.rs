@@ -138,7 +138,8 @@ fn running_waiting_and_abandoned_requests_are_counted() {
     let latch = Latch::default();
     let inner = prepared("plain", &records(50));
     let faulty = FaultyDatabase { inner, scheme: 0, fault: Fault::Wait(latch.clone()) };
-    let config = ServerConfig { max_concurrent: 1, max_queued: 1, ..config() };
+    let body_timeout = Duration::from_secs(300);
+    let config = ServerConfig { max_concurrent: 1, max_queued: 1, body_timeout, ..config() };
     let server = Running::start(config, vec![Database::new("table", Box::new(faulty), None)]);
     let url = query_url(&server, "table");
     let body = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();

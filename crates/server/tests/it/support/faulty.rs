@@ -42,6 +42,9 @@ pub struct Batches {
 #[derive(Clone, Default)]
 pub struct Latch(Arc<(Mutex<(bool, usize)>, Condvar)>);
 
+/// Time after which a waiter panics: a test that fails before it releases a latch must not hang.
+const LATCH_PATIENCE: Duration = Duration::from_secs(120);
+
 impl Latch {
     pub fn release(&self) {
         self.0.0.lock().unwrap().0 = true;
@@ -51,14 +54,19 @@ impl Latch {
     /// Waits until `count` answers wait for the latch.
     pub fn wait_for(&self, count: usize) {
         let guard = self.0.0.lock().unwrap();
-        drop(self.0.1.wait_while(guard, |(_, waiting)| *waiting < count).unwrap());
+        let few = |&mut (_, waiting): &mut (bool, usize)| waiting < count;
+        let (_guard, wait) = self.0.1.wait_timeout_while(guard, LATCH_PATIENCE, few).unwrap();
+        assert!(!wait.timed_out(), "fewer than {count} answers wait for the latch");
     }
 
     fn wait(&self) {
         let mut guard = self.0.0.lock().unwrap();
         guard.1 += 1;
         self.0.1.notify_all();
-        drop(self.0.1.wait_while(guard, |(released, _)| !*released).unwrap());
+        let closed = |&mut (released, _): &mut (bool, usize)| !released;
+        let (guard, wait) = self.0.1.wait_timeout_while(guard, LATCH_PATIENCE, closed).unwrap();
+        drop(guard);
+        assert!(!wait.timed_out(), "nobody releases the latch");
     }
 }
 
