@@ -50,7 +50,7 @@ impl RegistryDirectory {
         for name in self.store.databases()? {
             let (mut counts, mut clients) = (RegistryCounts::default(), Vec::new());
             for (id, row) in self.store.clients(&name)? {
-                status::count(&mut counts, &row, self.store.count_tickets(id, None)?);
+                status::count(&mut counts, &row, self.store.numbers(id)?.counts());
                 clients.push(self.status(id, &row)?);
             }
             databases.push((name, counts, clients));
@@ -60,7 +60,7 @@ impl RegistryDirectory {
 
     fn status(&self, id: ClientId, row: &Row) -> Result<ClientStatus, StoreError> {
         let uploaded = if row.stage == Stage::Uploading { self.files.offset(id)? } else { 0 };
-        Ok(status::status(id, row, uploaded, self.store.count_tickets(id, None)?, 0))
+        Ok(status::status(id, row, uploaded, self.store.numbers(id)?.counts(), 0))
     }
 
     /// Removes a client from all databases. Returns whether it existed.

@@ -88,6 +88,11 @@ impl StoreError {
         Self { reason: "the registry's file is closed after a failure".into(), of_file: false }
     }
 
+    /// The storage of the tables did not do its work.
+    pub(super) fn not_called() -> Self {
+        Self { reason: "the registry's storage did nothing".into(), of_file: false }
+    }
+
     /// Whether the file of the tables must be opened again.
     pub(super) fn is_of_file(&self) -> bool {
         self.of_file

@@ -3,8 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `config`, `status`, `error` | quotas, status reports, errors |
-//! | `id`, `row`, `store`, `tickets` | the tables |
-//! | `table_file` | their file: group commit, opening again after a failure |
+//! | `id`, `row`, `store`, `tickets` | clients and tickets in the tables |
+//! | `tables`, `embedded` | the tables' storage, and the one in a file |
 //! | `quota` | who may register, and who makes room |
 //! | `key_files`, `key_cache` | keys on disk and, parsed, in memory |
 //! | `clock`, `notify` | timestamps that survive jumps; notifications of the worker |
@@ -20,6 +20,7 @@
 mod clock;
 mod config;
 mod directory;
+mod embedded;
 mod error;
 mod id;
 mod key_cache;
@@ -31,7 +32,7 @@ mod row;
 mod session;
 mod status;
 mod store;
-mod table_file;
+mod tables;
 mod tickets;
 mod turns;
 mod uploads;

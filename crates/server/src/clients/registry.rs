@@ -18,7 +18,7 @@ use super::quota::Quota;
 use super::row::{Row, Stage};
 use super::status;
 use super::store::Store;
-use super::tickets::TicketCounts;
+use super::tickets::{Numbers, TicketCounts};
 use crate::catalog::Database;
 use crate::error::Error;
 
@@ -82,12 +82,12 @@ impl Registry {
 
     /// Returns true from a failure of the tables on until they can be changed again.
     pub(crate) fn is_failing(&self) -> bool {
-        self.store.file.is_failing()
+        self.store.storage.is_failing()
     }
 
     /// Notices a recovery of the tables.
     pub(crate) fn recover(&self) {
-        if self.is_failing() && self.store.file.probe().is_ok() {
+        if self.is_failing() && self.store.storage.probe().is_ok() {
             tracing::info!("the client registry works again");
         }
     }
@@ -99,9 +99,11 @@ impl Registry {
 
     /// Totals over the clients of a database.
     pub(crate) fn counts(&self, database: &str) -> Result<RegistryCounts, StoreError> {
+        let numbers = self.store.all_numbers(database)?;
         let mut counts = RegistryCounts::default();
         for (id, row) in self.store.clients(database)? {
-            status::count(&mut counts, &row, self.store.count_tickets(id, None)?);
+            let tickets = numbers.get(&id).map(Numbers::counts).unwrap_or_default();
+            status::count(&mut counts, &row, tickets);
         }
         Ok(counts)
     }
@@ -184,8 +186,9 @@ impl Registry {
     ) -> Result<ClientStatus, StoreError> {
         let uploaded = if row.stage == Stage::Uploading { self.files.offset(id)? } else { 0 };
         // The client goes by this number, so the tickets of numbers that it skipped do not count.
-        let ready = self.store.ready_from(id, database.version(), row.next_ticket)?;
-        let tickets = TicketCounts { ready, ..self.store.count_tickets(id, None)? };
+        let numbers = self.store.numbers(id)?;
+        let ready = numbers.ready_from(database.version(), row.next_ticket);
+        let tickets = TicketCounts { ready, ..numbers.counts() };
         Ok(status::status(id, row, uploaded, tickets, self.ahead(database, row)))
     }
 }

@@ -11,7 +11,8 @@ use super::error::{ClientError, StoreError};
 use super::id::ClientId;
 use super::registry::Registry;
 use super::row::{Row, Stage};
-use super::tickets::{TakeError, TicketUse, window};
+use super::tables::Claim;
+use super::tickets::{TakeError, window};
 use crate::catalog::{Database, QueryError, Target};
 
 /// Most outstanding ticket requests per client.
@@ -153,17 +154,16 @@ impl Registry {
         if numbers.len() != parts.len() {
             return Err(ClientError::TicketCount { found: numbers.len(), queries: parts.len() });
         }
-        let uses: Vec<TicketUse> = numbers
-            .iter()
-            .zip(&parts)
-            .map(|(&number, query)| TicketUse { number, hash: *blake3::hash(query).as_bytes() })
-            .collect();
+        let claim = |(&number, query): (&u64, &&[u8])| {
+            let hash = *blake3::hash(query).as_bytes();
+            Claim { number, version: database.version(), hash }
+        };
+        let claims: Vec<Claim> = numbers.iter().zip(&parts).map(claim).collect();
         let window = window(self.most_ahead(database));
         let taken = self.store.take_tickets(
             database.name(),
             id,
-            database.version(),
-            &uses,
+            &claims,
             |row| {
                 row.queried = true;
                 self.touch(row);
@@ -219,7 +219,7 @@ impl Registry {
         let (next, window) = (row.next_ticket, window(self.most_ahead(database)));
         let ahead = if row.queried { window.saturating_add(1) } else { self.ahead(database, &row) };
         let behind = number < next.saturating_sub(window);
-        if behind || !self.store.lacks_ticket(id, database.version(), number)? {
+        if behind || !self.store.numbers(id)?.lacks(database.version(), number) {
             return Err(ClientError::TicketUsed { number });
         }
         if number >= next.saturating_add(ahead) {

@@ -1,31 +1,17 @@
-//! Registry tables, durable in one file.
+//! The clients in the registry's tables.
 //!
-//! Every change is one transaction and is on disk when the function returns.
+//! Every change is one transaction and is durable when the function returns.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use papir_core::Version;
-use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
-
+use super::embedded::Embedded;
 use super::error::StoreError;
 use super::id::ClientId;
 use super::quota::{Quota, make_room};
 use super::row::Row;
-use super::table_file::TableFile;
-
-/// (database, client) → [`Row`].
-const CLIENTS: TableDefinition<'_, (&str, u128), &[u8]> = TableDefinition::new("clients v1");
-/// (client, version, number) → ticket.
-pub(super) const TICKETS: TableDefinition<'_, (u128, u64, u64), &[u8]> = TableDefinition::new("tickets v1");
-/// (client, number) → version and hash of the query that used the ticket.
-pub(super) const USES: TableDefinition<'_, (u128, u64), (u64, [u8; 32])> = TableDefinition::new("uses v1");
-
-pub(crate) type Result<T> = std::result::Result<T, StoreError>;
-
-/// The table of clients, open for writing.
-pub(super) type Clients<'t> = Table<'t, (&'static str, u128), &'static [u8]>;
+use super::tables::{ReadTables, Result, Storage, Tables};
 
 /// The outcome of adding a client.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,55 +24,60 @@ pub(crate) enum Added {
 
 /// The tables.
 pub(crate) struct Store {
-    pub(super) file: TableFile,
-}
-
-/// A version as a number in table keys.
-pub(super) fn version_number(version: Version) -> u64 {
-    u64::from_le_bytes(version.0)
+    pub(super) storage: Box<dyn Storage>,
 }
 
 impl Store {
-    /// Opens or creates the file. Only one process can have it open.
+    /// Opens or creates a file. Only one process can have it open.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = TableFile::open(path)?;
-        file.write(|transaction| {
-            transaction.open_table(CLIENTS)?;
-            transaction.open_table(TICKETS)?;
-            transaction.open_table(USES)?;
-            Ok(Some(()))
+        Ok(Self { storage: Box::new(Embedded::open(path)?) })
+    }
+
+    /// Reads a consistent state of the tables.
+    pub(super) fn read<T>(&self, work: impl FnOnce(&mut dyn ReadTables) -> Result<T>) -> Result<T> {
+        let (mut work, mut found) = (Some(work), None);
+        self.storage.read(&mut |tables| {
+            if let Some(work) = work.take() {
+                found = Some(work(tables)?);
+            }
+            Ok(())
         })?;
-        Ok(Self { file })
+        found.ok_or_else(StoreError::not_called)
+    }
+
+    /// Changes the tables, unless `work` returns `None` or fails. The change is durable on return.
+    pub(super) fn write<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Tables) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let (mut work, mut outcome) = (Some(work), None);
+        self.storage.write(&mut |tables| {
+            if let Some(work) = work.take() {
+                outcome = work(tables)?;
+            }
+            Ok(outcome.is_some())
+        })?;
+        Ok(outcome)
     }
 
     /// A client of a database.
     pub(crate) fn get(&self, database: &str, id: ClientId) -> Result<Option<Row>> {
-        self.file.read(|transaction| {
-            let clients = transaction.open_table(CLIENTS)?;
-            clients.get((database, id.number()))?.map(|bytes| Ok(Row::decode(bytes.value())?)).transpose()
-        })
+        self.read(|tables| tables.row(database, id))
     }
 
     /// All clients of a database.
     pub(crate) fn clients(&self, database: &str) -> Result<Vec<(ClientId, Row)>> {
-        self.file.read(|transaction| rows(&transaction.open_table(CLIENTS)?, database))
+        self.read(|tables| tables.rows(database))
     }
 
     /// The databases that have clients.
     pub(crate) fn databases(&self) -> Result<BTreeSet<String>> {
-        self.file.read(|transaction| {
-            let clients = transaction.open_table(CLIENTS)?;
-            let names = clients.iter()?.map(|entry| Ok(entry?.0.value().0.to_owned()));
-            names.collect()
-        })
+        self.read(|tables| tables.databases())
     }
 
     /// The clients of all databases.
     pub(crate) fn all_ids(&self) -> Result<HashSet<ClientId>> {
-        self.file.read(|transaction| {
-            let clients = transaction.open_table(CLIENTS)?;
-            clients.iter()?.map(|entry| Ok(ClientId::of(entry?.0.value().1))).collect()
-        })
+        self.read(|tables| tables.ids())
     }
 
     /// Adds a client, if the quota allows it. Others expire by the time `expiry`.
@@ -98,23 +89,18 @@ impl Store {
         (quota, expiry): (Quota, u64),
     ) -> Result<Added> {
         let mut full = Added::Full(Duration::ZERO);
-        let added = self.file.write(|transaction| {
-            let gone = {
-                let mut clients = transaction.open_table(CLIENTS)?;
-                let gone = match make_room(rows(&clients, database)?, row, quota, expiry) {
-                    Ok(gone) => gone,
-                    Err(delay) => {
-                        full = Added::Full(delay);
-                        return Ok(None);
-                    }
-                };
-                for id in &gone {
-                    clients.remove((database, id.number()))?;
+        let added = self.write(|tables| {
+            let gone = match make_room(tables.rows(database)?, row, quota, expiry) {
+                Ok(gone) => gone,
+                Err(delay) => {
+                    full = Added::Full(delay);
+                    return Ok(None);
                 }
-                clients.insert((database, id.number()), row.encode().as_slice())?;
-                gone
             };
-            gone.iter().try_for_each(|id| remove_tickets(transaction, *id))?;
+            for id in &gone {
+                tables.remove_row(database, *id)?;
+            }
+            tables.put_row(database, id, row)?;
             Ok(Some(Added::InPlaceOf(gone)))
         })?;
         Ok(added.unwrap_or(full))
@@ -122,21 +108,19 @@ impl Store {
 
     /// Changes a client's row. Returns whether the client exists.
     pub(crate) fn change(&self, database: &str, id: ClientId, change: impl FnOnce(&mut Row)) -> Result<bool> {
-        let changed = self.file.write(|transaction| {
-            let found = change_row(&mut clients_of(transaction)?, database, id, change)?;
-            Ok(found.then_some(()))
+        let changed = self.write(|tables| {
+            let Some(mut row) = tables.row(database, id)? else {
+                return Ok(None);
+            };
+            change(&mut row);
+            tables.put_row(database, id, &row).map(Some)
         })?;
         Ok(changed.is_some())
     }
 
     /// Removes a client and its tickets. Returns whether it existed.
     pub(crate) fn remove(&self, database: &str, id: ClientId) -> Result<bool> {
-        let removed = self.file.write(|transaction| {
-            if transaction.open_table(CLIENTS)?.remove((database, id.number()))?.is_none() {
-                return Ok(None);
-            }
-            remove_tickets(transaction, id).map(Some)
-        })?;
+        let removed = self.write(|tables| Ok(tables.remove_row(database, id)?.then_some(())))?;
         Ok(removed.is_some())
     }
 
@@ -153,52 +137,11 @@ impl Store {
     }
 }
 
-/// The rows of a database.
-fn rows(
-    clients: &impl ReadableTable<(&'static str, u128), &'static [u8]>,
-    database: &str,
-) -> Result<Vec<(ClientId, Row)>> {
-    let range = clients.range((database, 0)..=(database, u128::MAX))?;
-    range
-        .map(|entry| {
-            let (key, bytes) = entry?;
-            Ok((ClientId::of(key.value().1), Row::decode(bytes.value())?))
-        })
-        .collect()
-}
-
-/// Changes one row within a transaction.
-pub(super) fn change_row(
-    clients: &mut Clients<'_>,
-    database: &str,
-    id: ClientId,
-    change: impl FnOnce(&mut Row),
-) -> Result<bool> {
-    let key = (database, id.number());
-    let Some(mut row) = clients.get(key)?.map(|bytes| Row::decode(bytes.value())).transpose()? else {
-        return Ok(false);
-    };
-    change(&mut row);
-    clients.insert(key, row.encode().as_slice())?;
-    Ok(true)
-}
-
-/// Opens the table of clients within a transaction.
-pub(super) fn clients_of(transaction: &WriteTransaction) -> Result<Clients<'_>> {
-    Ok(transaction.open_table(CLIENTS)?)
-}
-
-/// Removes all tickets of a client.
-fn remove_tickets(transaction: &WriteTransaction, id: ClientId) -> Result<()> {
-    let id = id.number();
-    transaction.open_table(TICKETS)?.retain_in((id, 0, 0)..=(id, u64::MAX, u64::MAX), |_, _| false)?;
-    transaction.open_table(USES)?.retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
-    Ok(())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_core::Version;
+
     use super::*;
 
     const QUOTA: Quota = Quota { clients: 3, bytes: 1000 };

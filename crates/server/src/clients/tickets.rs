@@ -15,28 +15,24 @@
 //! | claimed for a version that is not answered | refused: used | refused: used |
 //! | older than the window | refused: used | refused: used |
 
+use std::collections::HashMap;
+
 use papir_core::Version;
-use redb::{ReadableTable, Table};
 
 use super::error::StoreError;
 use super::id::ClientId;
 use super::row::Row;
-use super::store::{Result, Store, TICKETS, USES, change_row, clients_of, version_number};
-
-/// The mark of queries for versions that are not answered. No query has this hash.
-const UNANSWERED: (Version, [u8; 32]) = (Version([0; 8]), [0; 32]);
+use super::store::Store;
+use super::tables::{Claim, ReadTables, Result, Tables, TicketKey};
 
 /// Number of ticket numbers before the next one that can still be used.
 pub(crate) fn window(ahead: u64) -> u64 {
     ahead.saturating_mul(4).max(16)
 }
 
-/// The use of a ticket by a query.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TicketUse {
-    pub(crate) number: u64,
-    /// BLAKE3 hash of the query.
-    pub(crate) hash: [u8; 32],
+/// The claim of a number by a query for a version that is not answered. No query has this hash.
+fn unanswered(number: u64) -> Claim {
+    Claim { number, version: Version([0; 8]), hash: [0; 32] }
 }
 
 /// Reason why tickets cannot be taken.
@@ -65,12 +61,60 @@ pub(crate) struct TicketCounts {
     pub(crate) used: u64,
 }
 
-type Tickets<'t> = Table<'t, (u128, u64, u64), &'static [u8]>;
-type Uses<'t> = Table<'t, (u128, u64), (u64, [u8; 32])>;
+/// The numbers of a client: which are claimed, and which have tickets.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    pub(super) claims: Vec<Claim>,
+    /// In the order of their numbers within each version.
+    pub(super) tickets: Vec<TicketKey>,
+}
+
+impl Numbers {
+    pub(super) fn of(tables: &mut (impl ReadTables + ?Sized), id: ClientId) -> Result<Self> {
+        Ok(Self { claims: tables.claims(id)?, tickets: tables.ticket_keys(id)? })
+    }
+
+    fn claim(&self, number: u64) -> Option<&Claim> {
+        self.claims.iter().find(|claim| claim.number == number)
+    }
+
+    /// Returns true if the number is claimed for another version.
+    fn is_of_another(&self, version: Version, number: u64) -> bool {
+        self.claim(number).is_some_and(|claim| claim.version != version)
+    }
+
+    /// Returns true if the ticket is not prepared, and its number is not claimed for another version.
+    pub(crate) fn lacks(&self, version: Version, number: u64) -> bool {
+        let is_prepared = self.tickets.iter().any(|key| (key.version, key.number) == (version, number));
+        !is_prepared && !self.is_of_another(version, number)
+    }
+
+    /// Number of prepared tickets with the numbers from `next` on, without a gap.
+    pub(crate) fn ready_from(&self, version: Version, next: u64) -> u64 {
+        let of_version = self.tickets.iter().filter(|key| key.version == version && key.number >= next);
+        of_version.zip(next..).take_while(|(key, expected)| key.number == *expected).count() as u64
+    }
+
+    /// Counts the tickets of all versions.
+    pub(crate) fn counts(&self) -> TicketCounts {
+        let ready = self.tickets.iter().filter(|key| self.claim(key.number).is_none());
+        TicketCounts { ready: ready.count() as u64, used: self.claims.len() as u64 }
+    }
+}
 
 impl Store {
-    /// Claims the numbers of queries of one version, and takes their tickets. The claims are on disk
-    /// on return, also on an error, except if the client does not exist.
+    /// The numbers of a client.
+    pub(crate) fn numbers(&self, id: ClientId) -> Result<Numbers> {
+        self.read(|tables| Numbers::of(tables, id))
+    }
+
+    /// The numbers of all clients of a database. Clients without claims and tickets may be missing.
+    pub(crate) fn all_numbers(&self, database: &str) -> Result<HashMap<ClientId, Numbers>> {
+        self.read(|tables| tables.all_numbers(database))
+    }
+
+    /// Makes the claims of queries, and takes their tickets. The claims are durable on return, also
+    /// on an error, except if the client does not exist.
     ///
     /// # Errors
     /// [`TakeError::Used`] before [`TakeError::NotReady`].
@@ -78,44 +122,38 @@ impl Store {
         &self,
         database: &str,
         id: ClientId,
-        version: Version,
-        uses: &[TicketUse],
+        claims: &[Claim],
         touch: impl Fn(&mut Row),
         window: u64,
     ) -> std::result::Result<Vec<Vec<u8>>, TakeError> {
-        let taken = self.file.write(|transaction| {
-            let mut clients = clients_of(transaction)?;
-            let mut next = 0;
-            if !change_row(&mut clients, database, id, |row| next = row.next_ticket)? {
+        let taken = self.write(|tables| {
+            let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
-            }
-            let mut tickets = transaction.open_table(TICKETS)?;
-            let mut marks = transaction.open_table(USES)?;
-            let (mut dropped, mut used) = (0, None);
-            for &ticket_use in uses {
-                if claim(&mut marks, id, version, ticket_use, next.saturating_sub(window))? {
-                    next = next.max(ticket_use.number + 1);
-                    dropped += drop_others(&mut tickets, id, version, ticket_use.number)?;
+            };
+            let mut used = None;
+            for &claim in claims {
+                let is_too_old = claim.number < row.next_ticket.saturating_sub(window);
+                if is_too_old || claim.number == u64::MAX || tables.claim(id, claim)? != claim {
+                    used = used.or(Some(claim.number));
                 } else {
-                    used = used.or(Some(ticket_use.number));
+                    row.next_ticket = row.next_ticket.max(claim.number + 1);
                 }
             }
             let taken = match used {
                 Some(number) => Err(TakeError::Used(number)),
-                None => prepared(&tickets, id, version, uses)?,
+                None => prepared(tables, id, claims)?,
             };
-            dropped += drop_before(&mut tickets, &mut marks, id, next.saturating_sub(window))?;
-            change_row(&mut clients, database, id, |row| {
-                (row.next_ticket, row.ticket_bytes) = (next, row.ticket_bytes.saturating_sub(dropped));
-                touch(row);
-            })?;
+            let dropped = drop_stale(tables, id, row.next_ticket.saturating_sub(window))?;
+            row.ticket_bytes = row.ticket_bytes.saturating_sub(dropped);
+            touch(&mut row);
+            tables.put_row(database, id, &row)?;
             Ok(Some(taken))
         })?;
         taken.unwrap_or(Err(TakeError::Gone))
     }
 
     /// Claims the numbers of queries for a version that is not answered: no query gets a ticket for
-    /// them. The claims are on disk on return. Does nothing if the client does not exist.
+    /// them. The claims are durable on return. Does nothing if the client does not exist.
     pub(crate) fn claim_unanswered(
         &self,
         database: &str,
@@ -123,9 +161,8 @@ impl Store {
         numbers: &[u64],
         window: u64,
     ) -> Result<()> {
-        let (version, hash) = UNANSWERED;
-        let uses: Vec<TicketUse> = numbers.iter().map(|&number| TicketUse { number, hash }).collect();
-        match self.take_tickets(database, id, version, &uses, |_| {}, window) {
+        let claims: Vec<Claim> = numbers.iter().copied().map(unanswered).collect();
+        match self.take_tickets(database, id, &claims, |_| {}, window) {
             Err(TakeError::Storage(error)) => Err(error),
             _ => Ok(()),
         }
@@ -141,18 +178,16 @@ impl Store {
         number: u64,
         ticket: &[u8],
     ) -> Result<bool> {
-        let stored = self.file.write(|transaction| {
-            let key = (id.number(), version_number(version), number);
-            let mut tickets = transaction.open_table(TICKETS)?;
-            let is_wanted = is_open(&transaction.open_table(USES)?, id, version, number)?
-                && tickets.get(key)?.is_none()
-                && change_row(&mut clients_of(transaction)?, database, id, |row| {
-                    row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
-                })?;
-            if is_wanted {
-                tickets.insert(key, ticket)?;
+        let stored = self.write(|tables| {
+            let Some(mut row) = tables.row(database, id)? else {
+                return Ok(None);
+            };
+            if !Numbers::of(tables, id)?.lacks(version, number) {
+                return Ok(None);
             }
-            Ok(is_wanted.then_some(()))
+            row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
+            tables.put_row(database, id, &row)?;
+            tables.put_ticket(id, version, number, ticket).map(Some)
         })?;
         Ok(stored.is_some())
     }
@@ -164,157 +199,73 @@ impl Store {
         version: Version,
         number: u64,
     ) -> Result<Option<Vec<u8>>> {
-        self.file.read(|transaction| {
-            if transaction.open_table(USES)?.get((id.number(), number))?.is_some() {
+        self.read(|tables| {
+            if tables.claims(id)?.iter().any(|claim| claim.number == number) {
                 return Ok(None);
             }
-            let key = (id.number(), version_number(version), number);
-            Ok(transaction.open_table(TICKETS)?.get(key)?.map(|ticket| ticket.value().to_vec()))
+            tables.ticket(id, version, number)
         })
     }
 
-    /// Returns true if the ticket is not prepared, and its number is not claimed for another version.
-    pub(crate) fn lacks_ticket(&self, id: ClientId, version: Version, number: u64) -> Result<bool> {
-        let key = (id.number(), version_number(version), number);
-        self.file.read(|transaction| {
-            Ok(is_open(&transaction.open_table(USES)?, id, version, number)?
-                && transaction.open_table(TICKETS)?.get(key)?.is_none())
-        })
-    }
-
-    /// Drops the tickets of all versions except `versions`.
-    pub(crate) fn keep_versions(&self, database: &str, id: ClientId, versions: &[Version]) -> Result<()> {
-        let kept: Vec<u64> = versions.iter().map(|version| version_number(*version)).collect();
-        let all = (id.number(), 0, 0)..=(id.number(), u64::MAX, u64::MAX);
-        let stale = |key: (u128, u64, u64)| !kept.contains(&key.1);
-        let found = self.file.read(|transaction| {
-            let mut found = false;
-            for entry in transaction.open_table(TICKETS)?.range(all.clone())? {
-                found |= stale(entry?.0.value());
+    /// Drops the tickets of a database for all versions except those that this service or others
+    /// answer.
+    pub(crate) fn keep_versions(&self, database: &str, versions: &[Version]) -> Result<()> {
+        let versions = self.storage.note_versions(database, versions)?;
+        let is_stale = |key: &TicketKey| !versions.contains(&key.version);
+        for (id, numbers) in self.all_numbers(database)? {
+            if numbers.tickets.iter().any(is_stale) {
+                self.drop_tickets(database, id, is_stale)?;
             }
-            Ok(found)
-        })?;
-        if !found {
-            return Ok(());
         }
-        self.file.write(|transaction| {
-            let mut dropped = 0;
-            transaction.open_table(TICKETS)?.retain_in(all, |key, ticket| {
-                let stale = stale(key);
-                dropped += if stale { ticket.len() as u64 } else { 0 };
-                !stale
-            })?;
-            change_row(&mut clients_of(transaction)?, database, id, |row| {
-                row.ticket_bytes = row.ticket_bytes.saturating_sub(dropped);
-            })?;
-            Ok(Some(()))
-        })?;
         Ok(())
     }
 
-    /// Number of prepared tickets with the numbers from `next` on, without a gap.
-    pub(crate) fn ready_from(&self, id: ClientId, version: Version, next: u64) -> Result<u64> {
-        let key = |number| (id.number(), version_number(version), number);
-        self.file.read(|transaction| {
-            let tickets = transaction.open_table(TICKETS)?;
-            let mut ready = 0;
-            for (entry, expected) in tickets.range(key(next)..=key(u64::MAX))?.zip(next..) {
-                if entry?.0.value() != key(expected) {
-                    break;
-                }
-                ready += 1;
-            }
-            Ok(ready)
-        })
+    fn drop_tickets(&self, database: &str, id: ClientId, drops: impl Fn(&TicketKey) -> bool) -> Result<()> {
+        self.write(|tables| {
+            let Some(mut row) = tables.row(database, id)? else {
+                return Ok(None);
+            };
+            let mut keys = tables.ticket_keys(id)?;
+            keys.retain(|key| drops(key));
+            tables.remove_tickets(id, &keys)?;
+            row.ticket_bytes = row.ticket_bytes.saturating_sub(total(&keys));
+            tables.put_row(database, id, &row).map(Some)
+        })?;
+        Ok(())
     }
-
-    /// Counts a client's tickets of one version, or of all versions if `None`.
-    pub(crate) fn count_tickets(&self, id: ClientId, version: Option<Version>) -> Result<TicketCounts> {
-        let (id, wanted) = (id.number(), version.map(version_number));
-        self.file.read(|transaction| {
-            let (tickets, marks) = (transaction.open_table(TICKETS)?, transaction.open_table(USES)?);
-            let mut counts = TicketCounts::default();
-            for entry in tickets.range((id, 0, 0)..=(id, u64::MAX, u64::MAX))? {
-                let (_, version, number) = entry?.0.value();
-                if wanted.is_none_or(|wanted| wanted == version) && marks.get((id, number))?.is_none() {
-                    counts.ready += 1;
-                }
-            }
-            counts.used = marks.range((id, 0)..=(id, u64::MAX))?.count() as u64;
-            Ok(counts)
-        })
-    }
-}
-
-/// Claims a number for a query. Returns false if it is older than `floor`, or belongs to another
-/// query or version.
-fn claim(
-    marks: &mut Uses<'_>,
-    id: ClientId,
-    version: Version,
-    TicketUse { number, hash }: TicketUse,
-    floor: u64,
-) -> Result<bool> {
-    if number < floor || number == u64::MAX {
-        return Ok(false);
-    }
-    let (key, mark) = ((id.number(), number), (version_number(version), hash));
-    if let Some(claimed) = marks.get(key)?.map(|mark| mark.value()) {
-        return Ok(claimed == mark);
-    }
-    marks.insert(key, mark)?;
-    Ok(true)
 }
 
 /// The tickets of claimed numbers.
 fn prepared(
-    tickets: &Tickets<'_>,
+    tables: &mut dyn Tables,
     id: ClientId,
-    version: Version,
-    uses: &[TicketUse],
+    claims: &[Claim],
 ) -> Result<std::result::Result<Vec<Vec<u8>>, TakeError>> {
-    let mut taken = Vec::with_capacity(uses.len());
-    for &TicketUse { number, .. } in uses {
-        match tickets.get((id.number(), version_number(version), number))? {
-            Some(ticket) => taken.push(ticket.value().to_vec()),
-            None => return Ok(Err(TakeError::NotReady(number))),
+    let mut taken = Vec::with_capacity(claims.len());
+    for claim in claims {
+        match tables.ticket(id, claim.version, claim.number)? {
+            Some(ticket) => taken.push(ticket),
+            None => return Ok(Err(TakeError::NotReady(claim.number))),
         }
     }
     Ok(Ok(taken))
 }
 
-/// Returns true if a number is not claimed, or claimed for this version.
-fn is_open(
-    marks: &impl ReadableTable<(u128, u64), (u64, [u8; 32])>,
-    id: ClientId,
-    version: Version,
-    number: u64,
-) -> Result<bool> {
-    let claimed = marks.get((id.number(), number))?.map(|mark| mark.value().0);
-    Ok(claimed.is_none_or(|claimed| claimed == version_number(version)))
+/// Drops claims and tickets below the number `floor`, and tickets whose number is claimed for another
+/// version. Returns the bytes of the tickets.
+fn drop_stale(tables: &mut dyn Tables, id: ClientId, floor: u64) -> Result<u64> {
+    let Numbers { claims, mut tickets } = Numbers::of(tables, id)?;
+    let numbers = Numbers { claims, tickets: Vec::new() };
+    tickets.retain(|key| key.number < floor || numbers.is_of_another(key.version, key.number));
+    tables.remove_tickets(id, &tickets)?;
+    let old: Vec<u64> =
+        numbers.claims.iter().map(|claim| claim.number).filter(|number| *number < floor).collect();
+    tables.remove_claims(id, &old)?;
+    Ok(total(&tickets))
 }
 
-/// Drops the tickets for other versions with a number that is now used. Returns their bytes.
-fn drop_others(tickets: &mut Tickets<'_>, id: ClientId, version: Version, number: u64) -> Result<u64> {
-    let id = id.number();
-    drop_where(tickets, id, |key| key.2 == number && key.1 != version_number(version))
-}
-
-/// Drops tickets and marks older than the window. Returns the tickets' bytes.
-fn drop_before(tickets: &mut Tickets<'_>, marks: &mut Uses<'_>, id: ClientId, floor: u64) -> Result<u64> {
-    let id = id.number();
-    marks.retain_in((id, 0)..(id, floor), |_, _| false)?;
-    drop_where(tickets, id, |key| key.2 < floor)
-}
-
-fn drop_where(tickets: &mut Tickets<'_>, id: u128, drops: impl Fn((u128, u64, u64)) -> bool) -> Result<u64> {
-    let mut dropped = 0;
-    tickets.retain_in((id, 0, 0)..=(id, u64::MAX, u64::MAX), |key, ticket| {
-        let drop = drops(key);
-        dropped += if drop { ticket.len() as u64 } else { 0 };
-        !drop
-    })?;
-    Ok(dropped)
+fn total(keys: &[TicketKey]) -> u64 {
+    keys.iter().map(|key| key.bytes).sum()
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use super::error::ClientError;
 use super::id::ClientId;
 use super::registry::Registry;
 use super::row::{Owner, Row, Stage};
-use super::store::Result;
-use super::tickets::window;
+use super::tables::Result;
+use super::tickets::{Numbers, window};
 use super::turns::{POLL_QUERIES, Turns};
 use crate::admission::{QueryActivity, catch_panic};
 use crate::catalog::{Catalog, Database};
@@ -196,16 +196,19 @@ impl State {
     /// The most urgent ticket over all databases below their quota of bytes.
     fn most_urgent(&self, catalog: &Catalog, registry: &Registry) -> Result<Option<Wanted>> {
         let mut best: Option<(Urgency, Wanted)> = None;
+        let none = Numbers::default();
         for database in catalog.loaded().into_iter().filter(|one| one.description().limits.tickets) {
             let rows = registry.store.clients(database.name())?;
             let bytes = rows.iter().fold(0u64, |sum, (_, row)| sum.saturating_add(row.bytes()));
             if bytes >= registry.config.max_bytes {
                 continue;
             }
+            let numbers = registry.store.all_numbers(database.name())?;
             let expiry = registry.clock.expiry();
             let present = rows.iter().filter(|(_, row)| !row.is_expired(expiry));
             for (id, row) in present.filter(|(id, row)| self.is_eligible(&database, *id, row)) {
-                let Some((number, demanded)) = registry.wanted(&database, *id, row)? else {
+                let numbers = numbers.get(id).unwrap_or(&none);
+                let Some((number, demanded)) = registry.wanted(&database, (*id, row), numbers) else {
                     continue;
                 };
                 let urgency = Urgency {
@@ -248,25 +251,24 @@ impl State {
 
 impl Registry {
     /// The first ticket number that a client lacks, and whether the client requested it.
-    fn wanted(&self, database: &Database, id: ClientId, row: &Row) -> Result<Option<(u64, bool)>> {
+    fn wanted(
+        &self,
+        database: &Database,
+        (id, row): (ClientId, &Row),
+        numbers: &Numbers,
+    ) -> Option<(u64, bool)> {
         let (version, ahead) = (database.version(), self.ahead(database, row));
         let floor = row.next_ticket.saturating_sub(window(self.most_ahead(database)));
         let requested: Vec<u64> = {
             let demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
             demanded.get(&id).into_iter().flatten().copied().filter(|number| *number >= floor).collect()
         };
-        for number in requested {
-            if self.store.lacks_ticket(id, version, number)? {
-                return Ok(Some((number, true)));
-            }
+        if let Some(number) = requested.into_iter().find(|&number| numbers.lacks(version, number)) {
+            return Some((number, true));
         }
         self.demanded.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        for number in row.next_ticket..row.next_ticket.saturating_add(ahead) {
-            if self.store.lacks_ticket(id, version, number)? {
-                return Ok(Some((number, false)));
-            }
-        }
-        Ok(None)
+        let mut next = row.next_ticket..row.next_ticket.saturating_add(ahead);
+        next.find(|&number| numbers.lacks(version, number)).map(|number| (number, false))
     }
 }
 
@@ -298,9 +300,7 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
     for database in catalog.loaded() {
         let views = catalog.versions(database.name()).unwrap_or_default();
         let versions: Vec<Version> = views.iter().map(|view| view.database.version()).collect();
-        for (id, _) in registry.store.clients(database.name())? {
-            registry.store.keep_versions(database.name(), id, &versions)?;
-        }
+        registry.store.keep_versions(database.name(), &versions)?;
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ use super::super::id::ClientId;
 use super::super::quota::Quota;
 use super::super::row::Row;
 use super::super::store::Store;
-use super::{TakeError, TicketUse};
+use super::super::tables::Claim;
+use super::TakeError;
 
 const DATABASE: &str = "a";
 const WINDOW: u64 = 16;
@@ -80,8 +81,8 @@ impl World {
             self.unanswered += 1;
             return;
         }
-        let uses = [TicketUse { number, hash }];
-        let taken = self.store.take_tickets(DATABASE, id, version(sent), &uses, |_| {}, WINDOW);
+        let claims = [Claim { number, version: version(sent), hash }];
+        let taken = self.store.take_tickets(DATABASE, id, &claims, |_| {}, WINDOW);
         let newest = self.newest_seen();
         let first = *self.seen.entry((self.client.id, number)).or_insert((sent, hash));
         let behind = newest.is_some_and(|newest| number + WINDOW < newest + 1);
@@ -112,7 +113,7 @@ impl World {
     fn change_version(&mut self) {
         self.version += 1;
         let versions = self.answered_versions();
-        self.store.keep_versions(DATABASE, ClientId::of(self.client.id), &versions).unwrap();
+        self.store.keep_versions(DATABASE, &versions).unwrap();
     }
 
     /// Goes on with a copied state. The state in use so far becomes a copy.
@@ -134,7 +135,7 @@ impl World {
         let next = (self.client.next, self.version);
         let waiting = self.client.waiting.iter().map(|(number, sent, _)| (*number, *sent));
         for (number, sent) in waiting.chain([next]) {
-            if self.store.lacks_ticket(id, version(sent), number).unwrap() {
+            if self.store.numbers(id).unwrap().lacks(version(sent), number) {
                 self.store.put_ticket(DATABASE, id, version(sent), number, &[sent; 3]).unwrap();
                 return;
             }

@@ -28,9 +28,13 @@ impl Table {
     }
 
     fn take(&self, version: Version, uses: &[(u64, u8)]) -> std::result::Result<Vec<Vec<u8>>, TakeError> {
-        let ticket_use = |&(number, hash): &(u64, u8)| TicketUse { number, hash: [hash; 32] };
-        let uses: Vec<TicketUse> = uses.iter().map(ticket_use).collect();
-        self.store.take_tickets("a", id(), version, &uses, |_| {}, 16)
+        let claim = |&(number, hash): &(u64, u8)| Claim { number, version, hash: [hash; 32] };
+        let claims: Vec<Claim> = uses.iter().map(claim).collect();
+        self.store.take_tickets("a", id(), &claims, |_| {}, 16)
+    }
+
+    fn numbers(&self) -> Numbers {
+        self.store.numbers(id()).unwrap()
     }
 
     fn row(&self) -> Row {
@@ -52,8 +56,8 @@ fn a_used_ticket_is_available_only_to_the_identical_query() {
     assert_eq!(table.row().next_ticket, 2);
     assert_eq!(table.take(OLD, &[(0, 8)]).unwrap(), [[0; 3]], "an older ticket that is ready");
     assert_eq!(table.row().next_ticket, 2);
-    let uses = [TicketUse { number: 2, hash: [0; 32] }];
-    let stranger = table.store.take_tickets("a", ClientId::of(8), OLD, &uses, |_| {}, 16);
+    let claims = [Claim { number: 2, version: OLD, hash: [0; 32] }];
+    let stranger = table.store.take_tickets("a", ClientId::of(8), &claims, |_| {}, 16);
     assert!(matches!(stranger, Err(TakeError::Gone)));
 }
 
@@ -62,7 +66,7 @@ fn a_refused_query_claims_its_number() {
     let table = Table::new();
     assert!(matches!(table.take(OLD, &[(4, 8)]), Err(TakeError::NotReady(4))));
     assert_eq!(table.row().next_ticket, 5);
-    assert!(table.store.lacks_ticket(id(), OLD, 4).unwrap(), "it is still to be prepared");
+    assert!(table.numbers().lacks(OLD, 4), "it is still to be prepared");
     table.put(OLD, 4);
     assert!(matches!(table.take(OLD, &[(4, 9)]), Err(TakeError::Used(4))));
     assert_eq!(table.take(OLD, &[(4, 8)]).unwrap(), [[4; 3]]);
@@ -80,7 +84,7 @@ fn a_query_for_a_version_that_is_not_answered_claims_its_number() {
     assert_eq!(table.row().ticket_bytes, 3 * 3, "no query gets ticket 2");
     for version in [OLD, NEW] {
         assert!(matches!(table.take(version, &[(2, 0)]), Err(TakeError::Used(2))));
-        assert!(!table.store.lacks_ticket(id(), version, 2).unwrap());
+        assert!(!table.numbers().lacks(version, 2));
     }
     table.store.claim_unanswered("a", ClientId::of(8), &[0], 16).unwrap();
 }
@@ -95,14 +99,13 @@ fn tickets_are_taken_all_or_none() {
     assert!(matches!(table.take(OLD, &[(5, 3)]), Err(TakeError::Used(5))), "claimed by a refused query");
     table.put(OLD, 4);
     assert_eq!(table.take(OLD, &three).unwrap(), [[2; 3], [3; 3], [4; 3]]);
-    let counts = table.store.count_tickets(id(), Some(OLD)).unwrap();
-    assert_eq!(counts, TicketCounts { ready: 2, used: 4 });
+    assert_eq!(table.numbers().counts(), TicketCounts { ready: 2, used: 4 });
 }
 
 #[test]
 fn tickets_are_ready_up_to_the_first_gap() {
     let table = Table::new();
-    let ready = || table.store.ready_from(id(), OLD, table.row().next_ticket).unwrap();
+    let ready = || table.numbers().ready_from(OLD, table.row().next_ticket);
     table.put(OLD, 5);
     table.put(NEW, 4);
     assert_eq!(ready(), 4);
@@ -110,9 +113,9 @@ fn tickets_are_ready_up_to_the_first_gap() {
     assert_eq!(ready(), 2, "without the skipped ticket 0");
     table.put(OLD, 4);
     assert_eq!(ready(), 4);
-    assert_eq!(table.store.ready_from(id(), NEW, 5).unwrap(), 0);
-    assert_eq!(table.store.ready_from(id(), OLD, u64::MAX).unwrap(), 0);
-    assert_eq!(table.store.ready_from(ClientId::of(6), OLD, 0).unwrap(), 0);
+    assert_eq!(table.numbers().ready_from(NEW, 5), 0);
+    assert_eq!(table.numbers().ready_from(OLD, u64::MAX), 0);
+    assert_eq!(table.store.numbers(ClientId::of(6)).unwrap().ready_from(OLD, 0), 0);
 }
 
 /// Queries are lost before the service sees them; it follows the client's numbers.
@@ -134,11 +137,11 @@ fn a_number_is_used_in_one_version_only() {
     table.take(OLD, &[(0, 1)]).unwrap();
     assert!(matches!(table.take(NEW, &[(0, 1)]), Err(TakeError::Used(0))));
     assert!(!table.store.put_ticket("a", id(), NEW, 0, b"late").unwrap(), "used meanwhile");
-    assert!(!table.store.lacks_ticket(id(), NEW, 0).unwrap());
+    assert!(!table.numbers().lacks(NEW, 0));
     assert_eq!(table.row().ticket_bytes, 7 * 3);
-    table.store.keep_versions("a", id(), &[NEW]).unwrap();
+    table.store.keep_versions("a", &[NEW]).unwrap();
     assert_eq!(table.row().ticket_bytes, 3 * 3);
-    assert!(table.store.lacks_ticket(id(), OLD, 1).unwrap());
+    assert!(table.numbers().lacks(OLD, 1));
     assert_eq!(table.take(NEW, &[(1, 1)]).unwrap(), [[1; 3]]);
 }
 
@@ -153,5 +156,5 @@ fn numbers_older_than_the_window_are_dropped_and_refused() {
         assert!(matches!(table.take(OLD, &[(number, hash)]), Err(TakeError::Used(_))), "{number}");
     }
     assert_eq!(table.take(OLD, &[(3, 1)]).unwrap(), [[3; 3]]);
-    assert_eq!(table.store.count_tickets(id(), None).unwrap(), TicketCounts { ready: 0, used: 2 });
+    assert_eq!(table.numbers().counts(), TicketCounts { ready: 0, used: 2 });
 }

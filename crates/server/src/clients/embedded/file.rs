@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
 
-use super::error::StoreError;
-use super::key_files::make_private;
-
-type Result<T> = std::result::Result<T, StoreError>;
+use crate::clients::error::StoreError;
+use crate::clients::key_files::make_private;
+use crate::clients::tables::Result;
 
 /// Pause between attempts to open the file again.
 const OPEN_EVERY: Duration = Duration::from_secs(1);
@@ -59,29 +58,19 @@ impl TableFile {
         self.with(|tables| work(&tables.begin_read()?))
     }
 
-    /// Changes the tables in one transaction, unless `change` returns `None` or fails. The change is
+    /// Changes the tables in one transaction, unless `change` returns false or fails. The change is
     /// on disk on return.
-    pub(super) fn write<T>(
-        &self,
-        change: impl FnOnce(&WriteTransaction) -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
+    pub(super) fn write(&self, change: impl FnOnce(&WriteTransaction) -> Result<bool>) -> Result<()> {
         self.with(|tables| {
             let mut transaction = tables.begin_write()?;
             transaction.set_durability(Durability::None)?;
-            let Some(outcome) = change(&transaction)? else {
-                transaction.abort()?;
-                return Ok(None);
-            };
+            if !change(&transaction)? {
+                return Ok(transaction.abort()?);
+            }
             transaction.commit()?;
             let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
-            self.flush(tables, number)?;
-            Ok(Some(outcome))
+            self.flush(tables, number)
         })
-    }
-
-    /// Writes an empty change, to learn whether the disk works.
-    pub(super) fn probe(&self) -> Result<()> {
-        self.write(|_| Ok(Some(()))).map(drop)
     }
 
     /// Returns once the first `number` changes are on disk. Threads that wait for each other's write
@@ -162,10 +151,10 @@ mod tests {
 
     const TABLE: TableDefinition<'_, u64, u64> = TableDefinition::new("numbers");
 
-    fn insert(file: &TableFile, number: u64) -> Result<Option<()>> {
+    fn insert(file: &TableFile, number: u64) -> Result<()> {
         file.write(|transaction| {
             transaction.open_table(TABLE)?.insert(number, number)?;
-            Ok(Some(()))
+            Ok(true)
         })
     }
 
@@ -185,7 +174,7 @@ mod tests {
                 scope.spawn(move || {
                     start.wait();
                     (0..20).for_each(|number| {
-                        insert(file, 100 * thread + number).unwrap().unwrap();
+                        insert(file, 100 * thread + number).unwrap();
                         let durable = *file.durable.lock().unwrap();
                         assert!(durable <= file.commits.load(Ordering::SeqCst));
                     });
@@ -202,12 +191,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = TableFile::open(&folder.path().join("tables")).unwrap();
         insert(&file, 1).unwrap();
-        let refused = file.write(|transaction| {
+        file.write(|transaction| {
             transaction.open_table(TABLE)?.insert(2, 2)?;
-            Ok(None::<()>)
-        });
-        assert_eq!(refused.unwrap(), None);
-        let failed = file.write::<()>(|transaction| {
+            Ok(false)
+        })
+        .unwrap();
+        let failed = file.write(|transaction| {
             transaction.open_table(TABLE)?.insert(3, 3)?;
             Err(std::io::Error::other("on purpose").into())
         });
@@ -221,11 +210,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = TableFile::open(&folder.path().join("tables")).unwrap();
         insert(&file, 1).unwrap();
-        let failed = file.write::<()>(|_| Err(redb::StorageError::PreviousIo.into()));
+        let failed = file.write(|_| Err(redb::StorageError::PreviousIo.into()));
         assert!(failed.is_err() && file.is_failing());
         assert!(insert(&file, 2).is_err(), "the last attempt to open it was just now");
         file.exclusive().last_attempt = Instant::now().checked_sub(OPEN_EVERY).unwrap();
-        file.probe().unwrap();
+        file.write(|_| Ok(true)).unwrap();
         assert!(!file.is_failing());
         assert_eq!(count(&file), 1);
     }

@@ -1,0 +1,6 @@
+//! The tables in one file, by redb.
+
+mod file;
+mod tables;
+
+pub(super) use tables::Embedded;

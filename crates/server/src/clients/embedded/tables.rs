@@ -1,0 +1,197 @@
+//! Row operations within a transaction of redb.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+
+use papir_core::Version;
+use redb::{Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction};
+
+use super::file::TableFile;
+use crate::clients::id::ClientId;
+use crate::clients::row::Row;
+use crate::clients::tables::{Claim, ReadTables, Result, Storage, Tables, TicketKey};
+
+/// (database, client) → [`Row`].
+const CLIENTS: TableDefinition<'_, (&str, u128), &[u8]> = TableDefinition::new("clients v1");
+/// (client, version, number) → ticket.
+const TICKETS: TableDefinition<'_, (u128, u64, u64), &[u8]> = TableDefinition::new("tickets v1");
+/// (client, number) → version and hash of the query that claimed the number.
+const USES: TableDefinition<'_, (u128, u64), (u64, [u8; 32])> = TableDefinition::new("uses v1");
+
+/// The tables in one file. Only one process can have it open.
+pub(in crate::clients) struct Embedded {
+    file: TableFile,
+}
+
+impl Embedded {
+    /// Opens or creates the file.
+    pub(in crate::clients) fn open(path: &Path) -> Result<Self> {
+        let file = TableFile::open(path)?;
+        file.write(|transaction| {
+            transaction.open_table(CLIENTS)?;
+            transaction.open_table(TICKETS)?;
+            transaction.open_table(USES)?;
+            Ok(true)
+        })?;
+        Ok(Self { file })
+    }
+}
+
+impl Storage for Embedded {
+    fn read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()> {
+        self.file.read(|transaction| work(&mut Within(transaction)))
+    }
+
+    fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()> {
+        self.file.write(|transaction| work(&mut Within(transaction)))
+    }
+
+    fn is_failing(&self) -> bool {
+        self.file.is_failing()
+    }
+}
+
+/// The tables within a transaction.
+struct Within<'t, T>(&'t T);
+
+/// A transaction that can read.
+trait Readable {
+    fn table<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<impl ReadableTable<K, V>>;
+}
+
+impl Readable for ReadTransaction {
+    fn table<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<impl ReadableTable<K, V>> {
+        Ok(self.open_table(definition)?)
+    }
+}
+
+impl Readable for WriteTransaction {
+    fn table<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<impl ReadableTable<K, V>> {
+        Ok(self.open_table(definition)?)
+    }
+}
+
+/// A version as a number in keys.
+fn number_of(version: Version) -> u64 {
+    u64::from_le_bytes(version.0)
+}
+
+fn version_of(number: u64) -> Version {
+    Version(number.to_le_bytes())
+}
+
+impl<T: Readable> ReadTables for Within<'_, T> {
+    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
+        let clients = self.0.table(CLIENTS)?;
+        clients.get((database, id.number()))?.map(|bytes| Ok(Row::decode(bytes.value())?)).transpose()
+    }
+
+    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
+        let clients = self.0.table(CLIENTS)?;
+        let range = clients.range((database, 0)..=(database, u128::MAX))?;
+        range
+            .map(|entry| {
+                let (key, bytes) = entry?;
+                Ok((ClientId::of(key.value().1), Row::decode(bytes.value())?))
+            })
+            .collect()
+    }
+
+    fn databases(&mut self) -> Result<BTreeSet<String>> {
+        let clients = self.0.table(CLIENTS)?;
+        clients.iter()?.map(|entry| Ok(entry?.0.value().0.to_owned())).collect()
+    }
+
+    fn ids(&mut self) -> Result<HashSet<ClientId>> {
+        let clients = self.0.table(CLIENTS)?;
+        clients.iter()?.map(|entry| Ok(ClientId::of(entry?.0.value().1))).collect()
+    }
+
+    fn claims(&mut self, id: ClientId) -> Result<Vec<Claim>> {
+        let uses = self.0.table(USES)?;
+        uses.range((id.number(), 0)..=(id.number(), u64::MAX))?
+            .map(|entry| {
+                let (key, value) = entry?;
+                let (version, hash) = value.value();
+                Ok(Claim { number: key.value().1, version: version_of(version), hash })
+            })
+            .collect()
+    }
+
+    fn ticket_keys(&mut self, id: ClientId) -> Result<Vec<TicketKey>> {
+        let tickets = self.0.table(TICKETS)?;
+        tickets
+            .range((id.number(), 0, 0)..=(id.number(), u64::MAX, u64::MAX))?
+            .map(|entry| {
+                let (key, ticket) = entry?;
+                let (_, version, number) = key.value();
+                Ok(TicketKey { version: version_of(version), number, bytes: ticket.value().len() as u64 })
+            })
+            .collect()
+    }
+
+    fn ticket(&mut self, id: ClientId, version: Version, number: u64) -> Result<Option<Vec<u8>>> {
+        let tickets = self.0.table(TICKETS)?;
+        let ticket = tickets.get((id.number(), number_of(version), number))?;
+        Ok(ticket.map(|ticket| ticket.value().to_vec()))
+    }
+}
+
+impl Tables for Within<'_, WriteTransaction> {
+    fn put_row(&mut self, database: &str, id: ClientId, row: &Row) -> Result<()> {
+        let mut clients = self.0.open_table(CLIENTS)?;
+        clients.insert((database, id.number()), row.encode().as_slice())?;
+        Ok(())
+    }
+
+    fn remove_row(&mut self, database: &str, id: ClientId) -> Result<bool> {
+        let number = id.number();
+        if self.0.open_table(CLIENTS)?.remove((database, number))?.is_none() {
+            return Ok(false);
+        }
+        let of_client = (number, 0, 0)..=(number, u64::MAX, u64::MAX);
+        self.0.open_table(TICKETS)?.retain_in(of_client, |_, _| false)?;
+        self.0.open_table(USES)?.retain_in((number, 0)..=(number, u64::MAX), |_, _| false)?;
+        Ok(true)
+    }
+
+    fn claim(&mut self, id: ClientId, claim: Claim) -> Result<Claim> {
+        let mut uses = self.0.open_table(USES)?;
+        let key = (id.number(), claim.number);
+        if let Some((version, hash)) = uses.get(key)?.map(|mark| mark.value()) {
+            return Ok(Claim { version: version_of(version), hash, ..claim });
+        }
+        uses.insert(key, (number_of(claim.version), claim.hash))?;
+        Ok(claim)
+    }
+
+    fn remove_claims(&mut self, id: ClientId, numbers: &[u64]) -> Result<()> {
+        let mut uses = self.0.open_table(USES)?;
+        for number in numbers {
+            uses.remove((id.number(), *number))?;
+        }
+        Ok(())
+    }
+
+    fn put_ticket(&mut self, id: ClientId, version: Version, number: u64, ticket: &[u8]) -> Result<()> {
+        self.0.open_table(TICKETS)?.insert((id.number(), number_of(version), number), ticket)?;
+        Ok(())
+    }
+
+    fn remove_tickets(&mut self, id: ClientId, keys: &[TicketKey]) -> Result<()> {
+        let mut tickets = self.0.open_table(TICKETS)?;
+        for key in keys {
+            tickets.remove((id.number(), number_of(key.version), key.number))?;
+        }
+        Ok(())
+    }
+}

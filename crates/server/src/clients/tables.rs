@@ -1,0 +1,113 @@
+//! The registry's tables as row operations, which each kind of storage implements.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use papir_core::Version;
+
+use super::error::StoreError;
+use super::id::ClientId;
+use super::row::Row;
+use super::tickets::Numbers;
+
+pub(crate) type Result<T> = std::result::Result<T, StoreError>;
+
+/// A number that belongs to one query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) number: u64,
+    pub(crate) version: Version,
+    /// BLAKE3 hash of the query.
+    pub(crate) hash: [u8; 32],
+}
+
+/// A prepared ticket of a client, without its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TicketKey {
+    pub(crate) version: Version,
+    pub(crate) number: u64,
+    /// Length of the ticket.
+    pub(crate) bytes: u64,
+}
+
+/// Reads the tables in a consistent state.
+pub(crate) trait ReadTables {
+    /// A client of a database. Within a change, nobody else changes the client or its tickets
+    /// until the change ends.
+    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>>;
+
+    /// All clients of a database. Within a change, nobody else adds one until the change ends.
+    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>>;
+
+    /// The databases that have clients.
+    fn databases(&mut self) -> Result<BTreeSet<String>>;
+
+    /// The clients of all databases.
+    fn ids(&mut self) -> Result<HashSet<ClientId>>;
+
+    /// The claimed numbers of a client.
+    fn claims(&mut self, id: ClientId) -> Result<Vec<Claim>>;
+
+    /// The prepared tickets of a client, in the order of their numbers within each version.
+    fn ticket_keys(&mut self, id: ClientId) -> Result<Vec<TicketKey>>;
+
+    /// The claims and tickets of all clients of a database. Clients without any may be missing.
+    fn all_numbers(&mut self, database: &str) -> Result<HashMap<ClientId, Numbers>> {
+        let ids: Vec<ClientId> = self.rows(database)?.into_iter().map(|(id, _)| id).collect();
+        ids.into_iter().map(|id| Ok((id, Numbers::of(self, id)?))).collect()
+    }
+
+    /// The bytes of a ticket.
+    fn ticket(&mut self, id: ClientId, version: Version, number: u64) -> Result<Option<Vec<u8>>>;
+}
+
+/// Changes the tables, all or nothing.
+pub(crate) trait Tables: ReadTables {
+    /// Inserts or replaces a client.
+    fn put_row(&mut self, database: &str, id: ClientId, row: &Row) -> Result<()>;
+
+    /// Removes a client with its tickets and claims. Returns whether it existed.
+    fn remove_row(&mut self, database: &str, id: ClientId) -> Result<bool>;
+
+    /// Claims a number, unless it is claimed. Returns the claim that it has from now on.
+    fn claim(&mut self, id: ClientId, claim: Claim) -> Result<Claim>;
+
+    /// Removes the claims of these numbers.
+    fn remove_claims(&mut self, id: ClientId, numbers: &[u64]) -> Result<()>;
+
+    /// Inserts a ticket.
+    fn put_ticket(&mut self, id: ClientId, version: Version, number: u64, ticket: &[u8]) -> Result<()>;
+
+    /// Removes tickets.
+    fn remove_tickets(&mut self, id: ClientId, keys: &[TicketKey]) -> Result<()>;
+}
+
+/// Storage of the tables.
+pub(crate) trait Storage: Send + Sync {
+    /// Calls `work` once with the tables.
+    fn read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()>;
+
+    /// Calls `work` once with the tables. Its changes are durable on return if it returns true, and
+    /// are undone if it returns false or fails. If the storage itself fails, they may or may not have
+    /// been made.
+    fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()>;
+
+    /// Returns true from a failure on until a change is durable again.
+    fn is_failing(&self) -> bool;
+
+    /// Makes an empty change, to learn whether the storage works.
+    fn probe(&self) -> Result<()> {
+        self.write(&mut |_| Ok(true))
+    }
+
+    /// Reserves the work on a ticket for this service for a while. Returns false if another service
+    /// has reserved it.
+    fn reserve_ticket(&self, _id: ClientId, _version: Version, _number: u64) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Notes which versions of a database this service answers. Returns the versions that this
+    /// service or others answer.
+    fn note_versions(&self, _database: &str, versions: &[Version]) -> Result<Vec<Version>> {
+        Ok(versions.to_vec())
+    }
+}
