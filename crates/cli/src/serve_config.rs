@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use papir_server::{
-    ClientLimits, DatabaseConfig, Listen, Protection, Rate, RegistryConfig, ServerConfig, Sources, TlsFiles,
-    TokenSource, TrustedProxies,
+    ClientLimits, DatabaseConfig, Listen, PostgresConfig, Protection, Rate, RegistryConfig, RegistryPlace,
+    ServerConfig, Sources, TlsFiles, TokenSource, TrustedProxies,
 };
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
@@ -149,10 +149,17 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_CACHE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<PathBuf>,
-    /// Directory for registered clients; required by databases whose clients register keys.
-    #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_REGISTRY")]
+    /// Directory for registered clients, or postgres://USER@HOST/DATABASE, which several services may
+    /// share; required by databases whose clients register keys. The password comes from PGPASSWORD
+    /// or PGPASSFILE.
+    #[arg(long, value_name = "DIR|URL", env = "PAPIR_SERVE_REGISTRY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     registry: Option<PathBuf>,
+    /// Folder in an object store for the long keys of clients in PostgreSQL, as in
+    /// s3://bucket/papir [default: in PostgreSQL].
+    #[arg(long, value_name = "URL", env = "PAPIR_SERVE_REGISTRY_KEYS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registry_keys: Option<String>,
     /// Time after its last use at which a registered client expires [default: 30d].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_CLIENT_TTL")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
@@ -269,7 +276,8 @@ impl Settings {
         let of_databases =
             databases.flat_map(|database| [Some(&mut database.path), database.tokens.as_mut()]);
         for path in own.chain(of_databases.flatten()) {
-            if !path.to_str().is_some_and(Location::is_address) {
+            let is_address = |text: &str| Location::is_address(text) || PostgresConfig::is_address(text);
+            if !path.to_str().is_some_and(is_address) {
                 *path = folder.join(&*path);
             }
         }
@@ -302,6 +310,7 @@ impl Settings {
             no_metrics: self.no_metrics.or(other.no_metrics),
             cache: self.cache.or(other.cache),
             registry: self.registry.or(other.registry),
+            registry_keys: self.registry_keys.or(other.registry_keys),
             client_ttl: self.client_ttl.or(other.client_ttl),
             max_clients: self.max_clients.or(other.max_clients),
             max_client_bytes: self.max_client_bytes.or(other.max_client_bytes),
@@ -419,10 +428,10 @@ impl Settings {
 
     /// The configuration of the client registry, if there is one.
     fn registry(&self) -> Result<Option<RegistryConfig>, Failure> {
-        let Some(directory) = &self.registry else {
+        let Some(place) = &self.registry else {
             return self.without_registry().map(|()| None);
         };
-        let mut config = RegistryConfig::new(directory);
+        let mut config = RegistryConfig { place: self.registry_place(place)?, ..RegistryConfig::new(place) };
         config.ttl = self.client_ttl.map_or(config.ttl, |span| span.0);
         config.max_clients = self.max_clients.map_or(config.max_clients, NonZeroU64::get);
         config.max_bytes = self.max_client_bytes.map_or(config.max_bytes, |bytes| bytes.0);
@@ -434,9 +443,24 @@ impl Settings {
         }
     }
 
+    fn registry_place(&self, place: &Path) -> Result<RegistryPlace, Failure> {
+        let place = registry_place(place);
+        match (place, &self.registry_keys) {
+            (RegistryPlace::Postgres(place), keys) => {
+                Ok(RegistryPlace::Postgres(PostgresConfig { keys: keys.clone(), ..place }))
+            }
+            (RegistryPlace::Directory(_), Some(_)) => Err(Failure::new(
+                "registry-keys with a registry in a directory: it is for one in PostgreSQL \
+                 (--registry postgres://USER@HOST/DATABASE)",
+            )),
+            (place, None) => Ok(place),
+        }
+    }
+
     /// Refuses registry settings without a registry.
     fn without_registry(&self) -> Result<(), Failure> {
         let given = [
+            ("registry-keys", self.registry_keys.is_some()),
             ("client-ttl", self.client_ttl.is_some()),
             ("max-clients", self.max_clients.is_some()),
             ("max-client-bytes", self.max_client_bytes.is_some()),
@@ -474,6 +498,14 @@ impl Settings {
     /// and tokens are named by their files.
     pub(crate) fn print(&self) -> Result<String, Failure> {
         Ok(toml::to_string(self)?)
+    }
+}
+
+/// The registry in a directory, or at an address of PostgreSQL.
+pub(crate) fn registry_place(place: &Path) -> RegistryPlace {
+    match place.to_str().filter(|text| PostgresConfig::is_address(text)) {
+        Some(address) => RegistryPlace::Postgres(PostgresConfig::from_environment(address)),
+        None => RegistryPlace::Directory(place.to_owned()),
     }
 }
 

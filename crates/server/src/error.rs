@@ -127,10 +127,10 @@ pub enum Error {
         scheme: &'static str,
     },
     /// A client registry that cannot be opened.
-    #[error("client registry {}: {reason}", directory.display())]
+    #[error("client registry {place}: {reason}")]
     Registry {
-        /// Its directory.
-        directory: PathBuf,
+        /// Its directory, or the kind of its server.
+        place: String,
         /// The cause.
         reason: String,
     },

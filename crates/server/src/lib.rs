@@ -53,7 +53,7 @@ mod service;
 pub use access::{NewToken, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
 pub use admission::{ClientLimits, Rate};
 pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
-pub use clients::{RegistryConfig, RegistryDirectory};
+pub use clients::{PostgresConfig, RegistryConfig, RegistryPlace, StoredRegistry};
 pub use duration::parse_duration;
 pub use error::Error;
 pub use listen::{Listen, TlsFiles};

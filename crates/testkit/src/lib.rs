@@ -3,9 +3,11 @@
 //! [`conformance::run`] checks one scheme against the whole interface of `papir_core`; a test runs
 //! it for every scheme in the registry. [`noise`] compares measured noise with a bound.
 //! [`stateful`] is a scheme with client keys, tickets and state, for testing code around such
-//! schemes. For tests only: failures panic with the reason.
+//! schemes. [`postgres`] runs servers. For tests only: failures panic with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod conformance;
 pub mod noise;
+#[cfg(unix)]
+pub mod postgres;
 pub mod stateful;

@@ -1,4 +1,4 @@
-//! `papir clients`: lists and evicts registered clients, via a server or a registry directory.
+//! `papir clients`: lists and evicts registered clients, via a server or its registry.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,10 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use papir_client::{ClientStatus, Registrations};
-use papir_server::RegistryDirectory;
+use papir_server::StoredRegistry;
 
 use crate::connecting::{self, Connecting};
 use crate::failure::{Failure, Outcome};
+use crate::serve_config::registry_place;
 use papir_plan::units;
 
 /// Exit code if there is no such client.
@@ -18,14 +19,15 @@ const ABSENT: u8 = 1;
 
 /// List, show or evict registered clients.
 ///
-/// Give the URL of a running server, or the registry directory of a stopped one. To list the
-/// clients of a running server, you need a token of scope admin; a server without tokens must have
-/// been started with --list-clients. An evicted client registers again at its next query. The exit
-/// code is 1 if there is no such client.
+/// Give the URL of a running server, the registry directory of a stopped one, or a registry in
+/// PostgreSQL. To list the clients of a running server, you need a token of scope admin; a server
+/// without tokens must have been started with --list-clients. An evicted client registers again at
+/// its next query. The exit code is 1 if there is no such client.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The URL of a server or of one of its databases, or a registry directory.
+    /// The URL of a server or of one of its databases, or a registry: a directory, or
+    /// postgres://USER@HOST/DATABASE.
     #[arg(value_name = "URL|DIR")]
     place: String,
     #[command(subcommand)]
@@ -57,12 +59,13 @@ enum Action {
 const EXAMPLES: &str = "Examples:
   papir clients http://127.0.0.1:7470 list
   papir clients /var/lib/papir/registry list --json
+  PGPASSFILE=/etc/papir/pgpass papir clients postgres://papir@db/papir list
   papir clients /var/lib/papir/registry evict 5f0c6c0e8f8c4d0b9a55e2b7a4a0e9d1";
 
-/// The source of registered clients: a server or a registry directory.
+/// The source of registered clients: a server or a registry.
 enum Place {
     Service(Box<Registrations>),
-    Directory(RegistryDirectory),
+    Registry(StoredRegistry),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -72,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let service = Registrations::open(place, &arguments.connecting.options(false)?);
         Place::Service(Box::new(service.map_err(connecting::explain)?))
     } else {
-        Place::Directory(RegistryDirectory::open(Path::new(place))?)
+        Place::Registry(StoredRegistry::open(&registry_place(Path::new(place)))?)
     };
     match &arguments.action {
         Action::List => print(&place.list(arguments.connecting.database())?, arguments.json),
@@ -96,8 +99,8 @@ impl Place {
     fn list(&self, database: Option<&str>) -> Result<Vec<ClientStatus>, Failure> {
         match self {
             Self::Service(service) => Ok(service.list()?),
-            Self::Directory(directory) => {
-                let databases = directory.list()?.into_iter();
+            Self::Registry(registry) => {
+                let databases = registry.list()?.into_iter();
                 let wanted = databases.filter(|(name, ..)| database.is_none_or(|wanted| wanted == name));
                 wanted.flat_map(|(_, _, clients)| clients).map(|client| convert(&client)).collect()
             }
@@ -107,14 +110,14 @@ impl Place {
     fn show(&self, id: &str) -> Result<Option<ClientStatus>, Failure> {
         match self {
             Self::Service(service) => Ok(service.show(id)?),
-            Self::Directory(_) => Ok(self.list(None)?.into_iter().find(|client| client.id == id)),
+            Self::Registry(_) => Ok(self.list(None)?.into_iter().find(|client| client.id == id)),
         }
     }
 
     fn evict(&self, id: &str) -> Result<bool, Failure> {
         match self {
             Self::Service(service) => Ok(service.evict(id)?),
-            Self::Directory(directory) => Ok(directory.evict(id)?),
+            Self::Registry(registry) => Ok(registry.evict(id)?),
         }
     }
 }

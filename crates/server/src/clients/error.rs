@@ -78,24 +78,35 @@ pub(crate) enum ClientError {
 #[derive(Debug)]
 pub(crate) struct StoreError {
     reason: String,
-    /// Whether the file of the tables must be opened again.
-    of_file: bool,
+    /// Whether the storage of the tables failed. A file must then be opened again.
+    of_storage: bool,
 }
 
 impl StoreError {
     /// The file of the tables is closed after a failure.
     pub(super) fn closed() -> Self {
-        Self { reason: "the registry's file is closed after a failure".into(), of_file: false }
+        Self { reason: "the registry's file is closed after a failure".into(), of_storage: false }
     }
 
     /// The storage of the tables did not do its work.
     pub(super) fn not_called() -> Self {
-        Self { reason: "the registry's storage did nothing".into(), of_file: false }
+        Self { reason: "the registry's storage did nothing".into(), of_storage: false }
     }
 
-    /// Whether the file of the tables must be opened again.
-    pub(super) fn is_of_file(&self) -> bool {
-        self.of_file
+    /// The storage of the tables failed.
+    #[cfg(feature = "postgres")]
+    pub(super) fn of_storage(reason: String) -> Self {
+        Self { reason, of_storage: true }
+    }
+
+    /// Settings that the registry refuses.
+    pub(super) fn settings(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), of_storage: false }
+    }
+
+    /// Whether the storage of the tables failed. A file must then be opened again.
+    pub(super) fn is_of_storage(&self) -> bool {
+        self.of_storage
     }
 }
 
@@ -107,17 +118,17 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// Converts errors of the given types with their text; the first ones are failures of the file of
+/// Converts errors of the given types with their text; the first ones are failures of the storage of
 /// the tables.
 macro_rules! store_error_from {
     ($($file:ty),*; $($other:ty),*) => {
         $(store_error_from!(@ $file, true);)*
         $(store_error_from!(@ $other, false);)*
     };
-    (@ $error:ty, $of_file:literal) => {
+    (@ $error:ty, $of_storage:literal) => {
         impl From<$error> for StoreError {
             fn from(error: $error) -> Self {
-                Self { reason: error.to_string(), of_file: $of_file }
+                Self { reason: error.to_string(), of_storage: $of_storage }
             }
         }
     };

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::id::ClientId;
+use super::keys::KeyStorage;
+use super::tables::Result;
 
 /// File extension of complete keys.
 const COMPLETE: &str = "keys";
@@ -41,41 +43,38 @@ impl KeyFiles {
     fn path(&self, id: ClientId, extension: &str) -> PathBuf {
         self.folder.join(format!("{id}.{extension}"))
     }
+}
 
-    /// Number of bytes of an upload that are on disk.
-    pub(crate) fn offset(&self, id: ClientId) -> io::Result<u64> {
-        match fs::metadata(self.path(id, PART)) {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(error) => Err(error),
+impl KeyStorage for KeyFiles {
+    fn offset(&self, id: ClientId) -> Result<u64> {
+        Ok(found(fs::metadata(self.path(id, PART)))?.map_or(0, |metadata| metadata.len()))
+    }
+
+    fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
+        if self.offset(id)? != offset {
+            return Ok(false);
         }
-    }
-
-    /// Appends to an upload. The bytes are durable on return.
-    pub(crate) fn append(&self, id: ClientId, bytes: &[u8]) -> io::Result<()> {
         let mut file = OpenOptions::new().create(true).append(true).open(self.path(id, PART))?;
-        file.write_all(bytes)?;
-        file.sync_data()
+        file.write_all(part)?;
+        file.sync_data()?;
+        Ok(true)
     }
 
-    /// Reads the bytes of an upload so far.
-    pub(crate) fn read_part(&self, id: ClientId) -> io::Result<Vec<u8>> {
-        fs::read(self.path(id, PART))
+    fn read_upload(&self, id: ClientId) -> Result<Vec<u8>> {
+        Ok(fs::read(self.path(id, PART))?)
     }
 
-    /// Turns a complete upload into the client's keys.
-    pub(crate) fn finish(&self, id: ClientId) -> io::Result<()> {
+    fn finish(&self, id: ClientId) -> Result<()> {
         fs::rename(self.path(id, PART), self.path(id, COMPLETE))?;
-        sync_directory(&self.folder)
+        Ok(sync_directory(&self.folder)?)
     }
 
-    /// Reads the keys of a registered client.
-    pub(crate) fn read(&self, id: ClientId) -> io::Result<Vec<u8>> {
-        fs::read(self.path(id, COMPLETE))
+    fn read(&self, id: ClientId) -> Result<Option<Vec<u8>>> {
+        Ok(found(fs::read(self.path(id, COMPLETE)))?)
     }
 
-    /// Removes all files of a client. A file that cannot be removed is removed at the next start.
-    pub(crate) fn remove(&self, id: ClientId) {
+    /// A file that cannot be removed is removed at the next start.
+    fn remove(&self, id: ClientId) {
         for extension in [PART, COMPLETE] {
             if let Err(error) = fs::remove_file(self.path(id, extension))
                 && error.kind() != io::ErrorKind::NotFound
@@ -85,8 +84,7 @@ impl KeyFiles {
         }
     }
 
-    /// Removes the files of unknown clients.
-    pub(crate) fn sweep(&self, known: &HashSet<ClientId>) -> io::Result<()> {
+    fn sweep(&self, known: &HashSet<ClientId>) -> Result<()> {
         for file in fs::read_dir(&self.folder)? {
             let path = file?.path();
             let id = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
@@ -95,6 +93,15 @@ impl KeyFiles {
             }
         }
         Ok(())
+    }
+}
+
+/// What was read; `None` if there is no such file.
+fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

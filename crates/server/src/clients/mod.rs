@@ -4,45 +4,53 @@
 //! |---|---|
 //! | `config`, `status`, `error` | quotas, status reports, errors |
 //! | `id`, `row`, `store`, `tickets` | clients and tickets in the tables |
-//! | `tables`, `embedded` | the tables' storage, and the one in a file |
+//! | `tables`, `embedded`, `postgres` | the tables' storage: one file, or a server shared by services |
+//! | `place` | where a registry is |
 //! | `quota` | who may register, and who makes room |
-//! | `key_files`, `key_cache` | keys on disk and, parsed, in memory |
+//! | `keys`, `key_files`, `key_cache` | storage of keys: files; parsed keys in memory |
 //! | `clock`, `notify` | timestamps that survive jumps; notifications of the worker |
 //! | `registry` | the registry: lookup, status and removal of clients |
 //! | `uploads` | registration, in one request or in parts |
 //! | `session` | keys and tickets of a query |
 //! | `worker`, `turns` | prepares tickets beside queries, and removes expired clients |
-//! | `directory` | offline access to a registry, for the operator |
+//! | `stored` | access to a registry without its services, for the operator |
 //!
-//! A client is a table row and a key file. The file is durable before the row refers to it, and is
-//! removed after the row. A file without a row, left by a crash, is removed at the next start.
+//! A client is a table row and its keys. The keys are durable before the row says that they are
+//! complete, and are removed after the row. Keys without a row, left by a crash, are removed at the
+//! next start.
 
 mod clock;
 mod config;
-mod directory;
 mod embedded;
 mod error;
 mod id;
 mod key_cache;
 mod key_files;
+mod keys;
 mod notify;
+mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod quota;
 mod registry;
 mod row;
 mod session;
 mod status;
 mod store;
+mod stored;
 mod tables;
+#[cfg(test)]
+mod test_stores;
 mod tickets;
 mod turns;
 mod uploads;
 mod worker;
 
-pub use config::RegistryConfig;
-pub use directory::RegistryDirectory;
+pub use config::{PostgresConfig, RegistryConfig, RegistryPlace};
 pub(crate) use error::ClientError;
 pub(crate) use id::ClientId;
 pub(crate) use quota::owner;
 pub(crate) use registry::Registry;
 pub(crate) use session::{Credentials, keys, tickets};
+pub use stored::StoredRegistry;
 pub(crate) use worker::Worker;

@@ -1,7 +1,6 @@
 //! The client registry: lookup, status and removal of clients.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::DirBuilder;
 use std::sync::{Mutex, PoisonError};
 
 use papir_protocol::{ClientStatus, RegistryCounts};
@@ -12,7 +11,7 @@ use super::config::RegistryConfig;
 use super::error::{ClientError, StoreError};
 use super::id::ClientId;
 use super::key_cache::KeyCache;
-use super::key_files::{KeyFiles, private};
+use super::keys::KeyStorage;
 use super::notify::WorkerNotify;
 use super::quota::Quota;
 use super::row::{Row, Stage};
@@ -22,8 +21,6 @@ use super::tickets::{Numbers, TicketCounts};
 use crate::catalog::Database;
 use crate::error::Error;
 
-/// File of the tables in the registry's directory.
-pub(super) const TABLES: &str = "registry.redb";
 /// Threads that register clients at the same time.
 const REGISTERING: usize = 4;
 
@@ -32,7 +29,7 @@ pub(crate) struct Registry {
     pub(super) config: RegistryConfig,
     pub(super) clock: Clock,
     pub(super) store: Store,
-    pub(super) files: KeyFiles,
+    pub(super) keys: Box<dyn KeyStorage>,
     pub(super) cache: KeyCache,
     /// Uploads that a request is writing to.
     pub(super) writing: Mutex<BTreeSet<ClientId>>,
@@ -54,22 +51,18 @@ impl Registry {
     /// # Errors
     /// [`Error::Registry`].
     pub(crate) fn open(config: &RegistryConfig) -> Result<Self, Error> {
-        Self::try_open(config).map_err(|error| Error::Registry {
-            directory: config.directory.clone(),
-            reason: error.to_string(),
-        })
+        Self::try_open(config)
+            .map_err(|error| Error::Registry { place: config.place.to_string(), reason: error.to_string() })
     }
 
     fn try_open(config: &RegistryConfig) -> Result<Self, StoreError> {
-        private(DirBuilder::new().recursive(true)).create(&config.directory)?;
-        let store = Store::open(&config.directory.join(TABLES))?;
-        let files = KeyFiles::open(&config.directory)?;
-        files.sweep(&store.all_ids()?)?;
+        let (store, keys) = config.place.open()?;
+        keys.sweep(&store.all_ids()?)?;
         Ok(Self {
             config: config.clone(),
             clock: Clock::new(config.ttl.min(config.upload_ttl)),
             store,
-            files,
+            keys,
             cache: KeyCache::new(config.cached_bytes),
             writing: Mutex::default(),
             registering: Semaphore::new(REGISTERING),
@@ -153,7 +146,7 @@ impl Registry {
     /// Removes a client's data outside the tables.
     pub(super) fn forget(&self, id: ClientId) {
         self.cache.remove(id);
-        self.files.remove(id);
+        self.keys.remove(id);
         self.demanded.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
@@ -184,7 +177,7 @@ impl Registry {
         id: ClientId,
         row: &Row,
     ) -> Result<ClientStatus, StoreError> {
-        let uploaded = if row.stage == Stage::Uploading { self.files.offset(id)? } else { 0 };
+        let uploaded = if row.stage == Stage::Uploading { self.keys.offset(id)? } else { 0 };
         // The client goes by this number, so the tickets of numbers that it skipped do not count.
         let numbers = self.store.numbers(id)?;
         let ready = numbers.ready_from(database.version(), row.next_ticket);

@@ -21,6 +21,8 @@ pub(crate) struct Row {
     pub(crate) stage: Stage,
     /// Whether it has sent a query.
     pub(crate) queried: bool,
+    /// Whether its queries use tickets.
+    pub(crate) ticketed: bool,
     /// Zero if it registered under an older version of papir.
     pub(crate) owner: Owner,
     pub(crate) created: u64,
@@ -42,16 +44,18 @@ pub(crate) struct Row {
 const FORMATS: Formats = Formats {
     what: "a client of the registry",
     oldest: 1,
-    written: 2,
+    written: 3,
     renew: "remove the registry's directory: clients register again",
 };
 
 impl Row {
-    /// A client that starts to upload keys of `keys_bytes` bytes. `ttl` is in microseconds.
+    /// A client that starts to upload keys of `keys_bytes` bytes, for queries with tickets. `ttl` is in
+    /// microseconds.
     pub(crate) fn new(owner: Owner, keys_bytes: u64, version: Version, now: u64, ttl: u64) -> Self {
         Self {
             stage: Stage::Uploading,
             queried: false,
+            ticketed: true,
             owner,
             created: now,
             used: now,
@@ -77,7 +81,7 @@ impl Row {
         writer.u8(FORMATS.written as u8).u8(u8::from(self.stage == Stage::Registered));
         writer.u64(self.created).u64(self.used).u64(self.expires);
         writer.u64(self.keys_bytes).u64(self.ticket_bytes).u64(self.next_ticket).raw(&self.version.0);
-        writer.u8(self.queried.into()).raw(&self.owner);
+        writer.u8(self.queried.into()).raw(&self.owner).u8(self.ticketed.into());
         writer.finish()
     }
 
@@ -92,10 +96,13 @@ impl Row {
         // Format 1 did not record these. Its clients are treated as if they had queried.
         let (queried, owner) =
             if format == 1 { (true, [0; 16]) } else { (reader.u8()? == 1, reader.array()?) };
+        // A client that may have tickets is treated as one that has.
+        let ticketed = if format < 3 { true } else { reader.u8()? == 1 };
         reader.finish()?;
         Ok(Self {
             stage,
             queried,
+            ticketed,
             owner,
             created,
             used,
@@ -118,6 +125,7 @@ mod tests {
         let row = Row {
             stage: Stage::Registered,
             queried: false,
+            ticketed: false,
             owner: [8; 16],
             created: 1,
             used: 2,
@@ -130,12 +138,14 @@ mod tests {
         let bytes = row.encode();
         let numbers = (1..=6u64).flat_map(u64::to_le_bytes);
         let fields: Vec<u8> = [1].into_iter().chain(numbers).chain([7; 8]).collect();
-        assert_eq!(bytes, [&[2], &fields[..], &[0], &[8; 16]].concat());
+        assert_eq!(bytes, [&[3], &fields[..], &[0], &[8; 16], &[0]].concat());
         assert_eq!(Row::decode(&bytes).unwrap(), row);
-        let older = Row::decode(&[&[1], &fields[..]].concat()).unwrap();
-        assert_eq!(older, Row { queried: true, owner: [0; 16], ..row });
+        let second = Row::decode(&[&[2], &fields[..], &[0], &[8; 16]].concat()).unwrap();
+        assert_eq!(second, Row { ticketed: true, ..row });
+        let first = Row::decode(&[&[1], &fields[..]].concat()).unwrap();
+        assert_eq!(first, Row { queried: true, ticketed: true, owner: [0; 16], ..row });
         assert!(Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err());
-        let newer = Row::decode(&[&[3][..], &bytes[1..]].concat()).unwrap_err();
-        assert!(matches!(newer, papir_core::Error::Format { found: 3, .. }), "{newer}");
+        let newer = Row::decode(&[&[4][..], &bytes[1..]].concat()).unwrap_err();
+        assert!(matches!(newer, papir_core::Error::Format { found: 4, .. }), "{newer}");
     }
 }

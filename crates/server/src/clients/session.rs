@@ -1,13 +1,12 @@
 //! Keys and tickets of a query's client.
 
-use std::io::ErrorKind;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use papir_core::erased::ErasedKeys;
 
 use super::clock::microseconds;
-use super::error::{ClientError, StoreError};
+use super::error::ClientError;
 use super::id::ClientId;
 use super::registry::Registry;
 use super::row::{Row, Stage};
@@ -39,7 +38,7 @@ pub(crate) fn keys(
         return Ok(None);
     }
     let registry = registry.ok_or(ClientError::NoRegistry)?;
-    registry.keys(database, credentials.client.ok_or(ClientError::NoClient)?).map(Some)
+    registry.keys_of(database, credentials.client.ok_or(ClientError::NoClient)?).map(Some)
 }
 
 /// Takes a ticket for each of the concatenated queries.
@@ -61,7 +60,7 @@ pub(crate) fn tickets(
 
 impl Registry {
     /// The parsed keys of a registered client. Counts as a use of the client.
-    fn keys(&self, database: &Database, id: ClientId) -> Result<Arc<ErasedKeys>, ClientError> {
+    fn keys_of(&self, database: &Database, id: ClientId) -> Result<Arc<ErasedKeys>, ClientError> {
         let row = self.row(database.name(), id)?;
         let keys = self.load_keys(database, id, &row)?;
         self.note_use(database, id, &row, true)?;
@@ -89,7 +88,7 @@ impl Registry {
         row: &Row,
     ) -> Result<Arc<ErasedKeys>, ClientError> {
         if row.stage == Stage::Uploading {
-            let offset = self.files.offset(id).map_err(StoreError::from)?;
+            let offset = self.keys.offset(id)?;
             return Err(ClientError::Incomplete { offset, length: row.keys_bytes });
         }
         if let Some(keys) = self.cache.get(id, database.version()) {
@@ -101,13 +100,9 @@ impl Registry {
         if let Some(keys) = self.cache.get(id, database.version()) {
             return Ok(keys);
         }
-        let bytes = match self.files.read(id) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.remove(database.name(), id)?;
-                return Err(ClientError::Gone);
-            }
-            Err(error) => return Err(StoreError::from(error).into()),
+        let Some(bytes) = self.keys.read(id)? else {
+            self.remove(database.name(), id)?;
+            return Err(ClientError::Gone);
         };
         match database.erased().accept_keys(&bytes) {
             Ok(keys) => {

@@ -143,6 +143,7 @@ mod tests {
     use papir_core::Version;
 
     use super::*;
+    use crate::clients::test_stores::TestStore;
 
     const QUOTA: Quota = Quota { clients: 3, bytes: 1000 };
 
@@ -156,8 +157,10 @@ mod tests {
 
     #[test]
     fn each_database_has_its_own_quota() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("registry.redb")).unwrap();
+        TestStore::of_each_kind().iter().for_each(|store| check_quotas(store));
+    }
+
+    fn check_quotas(store: &Store) {
         let added =
             |database, number, row: &Row| store.add(database, id(number), row, (QUOTA, row.created)).unwrap();
         for number in 1..=3 {
@@ -171,8 +174,10 @@ mod tests {
 
     #[test]
     fn expired_clients_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("registry.redb")).unwrap();
+        TestStore::of_each_kind().iter().for_each(|store| check_expiry(store));
+    }
+
+    fn check_expiry(store: &Store) {
         store.add("a", id(1), &row(10), (QUOTA, 10)).unwrap();
         store.add("a", id(2), &row(500), (QUOTA, 500)).unwrap();
         assert_eq!(store.add("a", id(3), &row(1010), (QUOTA, 1010)).unwrap(), Added::InPlaceOf(vec![id(1)]));

@@ -6,7 +6,7 @@ use papir_protocol::ClientStatus;
 use papir_protocol::limit::PART_BYTES;
 
 use super::clock::microseconds;
-use super::error::{ClientError, StoreError};
+use super::error::ClientError;
 use super::id::ClientId;
 use super::registry::Registry;
 use super::row::{Owner, Row, Stage};
@@ -61,7 +61,10 @@ impl Registry {
         self.check_keys_length(database, length)?;
         let id = ClientId::random().ok_or(ClientError::Internal)?;
         let ttl = microseconds(self.config.upload_ttl);
-        let row = Row::new(owner, length, database.version(), self.clock.now(), ttl);
+        let row = Row {
+            ticketed: database.description().limits.tickets,
+            ..Row::new(owner, length, database.version(), self.clock.now(), ttl)
+        };
         match self.store.add(database.name(), id, &row, (self.quota(), self.clock.expiry()))? {
             Added::InPlaceOf(gone) => gone.into_iter().for_each(|gone| self.forget(gone)),
             Added::Full(retry_after) => return Err(ClientError::Full { retry_after }),
@@ -125,15 +128,13 @@ impl Registry {
         if row.stage == Stage::Registered {
             return Err(ClientError::AlreadyRegistered);
         }
-        let found = self.files.offset(id).map_err(StoreError::from)?;
-        if offset != found {
-            return Err(ClientError::WrongOffset { offset: found });
-        }
-        let left = row.keys_bytes.saturating_sub(found);
+        let left = row.keys_bytes.saturating_sub(offset);
         if part.len() as u64 > left {
             return Err(ClientError::PartTooLong { limit: left.min(PART_BYTES as u64) as usize });
         }
-        self.files.append(id, part).map_err(StoreError::from)?;
+        if !self.keys.append(id, offset, part)? {
+            return Err(ClientError::WrongOffset { offset: self.keys.offset(id)? });
+        }
         let found = self.store.change(database.name(), id, |row| {
             row.used = self.clock.now();
             row.expires = row.used.saturating_add(microseconds(self.config.upload_ttl));
@@ -149,7 +150,7 @@ impl Registry {
     /// Has the scheme check complete keys. Rejected keys are removed with their client.
     fn accept(&self, database: &Database, id: ClientId) -> Result<ClientStatus, ClientError> {
         let _writing = self.write_to(id)?;
-        let bytes = self.files.read_part(id).map_err(StoreError::from)?;
+        let bytes = self.keys.read_upload(id)?;
         let keys = match database.erased().accept_keys(&bytes) {
             Ok(keys) => keys,
             Err(source) => {
@@ -162,8 +163,8 @@ impl Registry {
                 });
             }
         };
-        // The file is durable before the row says that the keys are complete.
-        self.files.finish(id).map_err(StoreError::from)?;
+        // The keys are durable before the row says that they are complete.
+        self.keys.finish(id)?;
         let found = self.store.change(database.name(), id, |row| {
             (row.stage, row.version) = (Stage::Registered, database.version());
             self.touch(row);

@@ -25,6 +25,9 @@ const SWEEP_EVERY: Duration = Duration::from_secs(10);
 /// Time after which a client for whose keys no ticket could be prepared is tried again: the disk may
 /// have failed.
 const RETRY_FAILED: Duration = Duration::from_secs(60);
+/// Time after which a ticket that another service prepares is asked for again: that service may have
+/// stopped.
+const RETRY_ELSEWHERE: Duration = Duration::from_secs(2);
 /// Time for which a stopping service waits for the current ticket.
 const STOP_TIME: Duration = Duration::from_secs(2);
 
@@ -60,6 +63,7 @@ impl Worker {
             stopping: Arc::clone(&stopping),
             pool,
             failed: HashMap::new(),
+            elsewhere: HashMap::new(),
             owners: HashMap::new(),
             prepared: HashMap::new(),
             round: 0,
@@ -95,6 +99,8 @@ struct State {
     pool: rayon::ThreadPool,
     /// Clients for whose keys no ticket could be prepared, and when.
     failed: HashMap<(ClientId, Version), Instant>,
+    /// Tickets that another service prepares, and when it was asked.
+    elsewhere: HashMap<TicketId, Instant>,
     /// The round in which each owner last received a ticket for one of its clients.
     owners: HashMap<Owner, u64>,
     /// The round in which each client last received a ticket.
@@ -108,6 +114,15 @@ struct Wanted {
     id: ClientId,
     owner: Owner,
     number: u64,
+}
+
+/// A ticket: its client, version and number.
+type TicketId = (ClientId, Version, u64);
+
+impl Wanted {
+    fn key(&self) -> TicketId {
+        (self.id, self.database.version(), self.number)
+    }
 }
 
 /// Urgency of a wanted ticket; the smallest value comes first.
@@ -151,6 +166,10 @@ impl State {
         let Some(wanted) = self.most_urgent(catalog, registry)? else {
             return Ok(false);
         };
+        if !registry.store.storage.reserve_ticket(wanted.id, wanted.database.version(), wanted.number)? {
+            self.elsewhere.insert(wanted.key(), Instant::now());
+            return Ok(true);
+        }
         self.round += 1;
         self.prepared.insert(wanted.id, self.round);
         self.owners.insert(wanted.owner, self.round);
@@ -208,7 +227,10 @@ impl State {
             let present = rows.iter().filter(|(_, row)| !row.is_expired(expiry));
             for (id, row) in present.filter(|(id, row)| self.is_eligible(&database, *id, row)) {
                 let numbers = numbers.get(id).unwrap_or(&none);
-                let Some((number, demanded)) = registry.wanted(&database, (*id, row), numbers) else {
+                let version = database.version();
+                let lacks =
+                    |number| numbers.lacks(version, number) && !self.is_elsewhere((*id, version, number));
+                let Some((number, demanded)) = registry.wanted(&database, (*id, row), lacks) else {
                     continue;
                 };
                 let urgency = Urgency {
@@ -237,6 +259,7 @@ impl State {
             }
         }
         self.failed.retain(|(id, _), _| clients.contains(id));
+        self.elsewhere.retain(|_, time| time.elapsed() < RETRY_ELSEWHERE);
         self.prepared.retain(|id, _| clients.contains(id));
         self.owners.retain(|owner, _| owners.contains(owner));
         Ok(())
@@ -247,28 +270,33 @@ impl State {
         let failed = self.failed.get(&(id, database.version()));
         row.stage == Stage::Registered && failed.is_none_or(|time| time.elapsed() > RETRY_FAILED)
     }
+
+    /// Returns whether another service prepares a ticket.
+    fn is_elsewhere(&self, ticket: TicketId) -> bool {
+        self.elsewhere.get(&ticket).is_some_and(|time| time.elapsed() < RETRY_ELSEWHERE)
+    }
 }
 
 impl Registry {
-    /// The first ticket number that a client lacks, and whether the client requested it.
+    /// The first number of a client whose ticket is to be prepared, and whether the client requested it.
     fn wanted(
         &self,
         database: &Database,
         (id, row): (ClientId, &Row),
-        numbers: &Numbers,
+        lacks: impl Fn(u64) -> bool,
     ) -> Option<(u64, bool)> {
-        let (version, ahead) = (database.version(), self.ahead(database, row));
+        let ahead = self.ahead(database, row);
         let floor = row.next_ticket.saturating_sub(window(self.most_ahead(database)));
         let requested: Vec<u64> = {
             let demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
             demanded.get(&id).into_iter().flatten().copied().filter(|number| *number >= floor).collect()
         };
-        if let Some(number) = requested.into_iter().find(|&number| numbers.lacks(version, number)) {
+        if let Some(number) = requested.into_iter().find(|&number| lacks(number)) {
             return Some((number, true));
         }
         self.demanded.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         let mut next = row.next_ticket..row.next_ticket.saturating_add(ahead);
-        next.find(|&number| numbers.lacks(version, number)).map(|number| (number, false))
+        next.find(|&number| lacks(number)).map(|number| (number, false))
     }
 }
 

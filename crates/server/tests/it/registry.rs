@@ -10,7 +10,7 @@ use crate::support::clients::{
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{self, Running, config, get, indexed, post, send};
 use papir_core::envelope::{self, Header, Kind};
-use papir_server::{Database, Error, RegistryConfig, RegistryDirectory, ServerConfig};
+use papir_server::{Database, Error, RegistryConfig, ServerConfig, StoredRegistry};
 use tempfile::TempDir;
 
 fn gone(client: &Client) -> bool {
@@ -515,10 +515,13 @@ fn the_list_of_clients_is_reserved_for_the_operator() {
     let mut client = registered(&server);
     client.check(1);
     client.wait_for("tickets_ready", 4);
-    assert!(RegistryDirectory::open(directory.path()).is_err(), "a running service has it open");
+    assert!(
+        StoredRegistry::open(&registry(directory.path()).place).is_err(),
+        "a running service has it open"
+    );
     server.finish();
 
-    let offline = RegistryDirectory::open(directory.path()).unwrap();
+    let offline = StoredRegistry::open(&registry(directory.path()).place).unwrap();
     let databases = offline.list().unwrap();
     let [(name, counts, clients)] = databases.as_slice() else { panic!("{databases:?}") };
     assert_eq!((name.as_str(), clients[0].id.as_str()), ("table", client.id.as_str()));
@@ -528,7 +531,7 @@ fn the_list_of_clients_is_reserved_for_the_operator() {
     drop(offline);
     let server = start(registry(directory.path()));
     assert!(gone(&client.moved_to(&server)));
-    assert!(RegistryDirectory::open(&directory.path().join("none")).is_err());
+    assert!(StoredRegistry::open(&registry(&directory.path().join("none")).place).is_err());
 }
 
 #[test]

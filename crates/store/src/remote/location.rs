@@ -98,6 +98,11 @@ impl Location {
         self.key.filename().unwrap_or_default()
     }
 
+    /// The snapshot's key.
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
     /// The address of an object in this store.
     pub(super) fn address(&self, key: &Key) -> String {
         let scheme = SCHEMES.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(scheme, _)| scheme);

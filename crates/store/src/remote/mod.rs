@@ -18,6 +18,8 @@
 //! | store → file | [`pull()`] |
 //! | store → local copy that is kept up to date | [`Mirror`] |
 //!
+//! A [`Folder`] holds small objects of any kind.
+//!
 //! A build without the feature `cloud` has the same interface, and [`Location::parse`] refuses
 //! every address.
 
@@ -28,6 +30,8 @@ mod manifest;
 mod mirror;
 mod transfer;
 
+#[cfg(feature = "cloud")]
+mod folder;
 #[cfg(feature = "cloud")]
 mod location;
 #[cfg(feature = "cloud")]
@@ -50,6 +54,8 @@ mod tests;
 pub use address::Settings;
 pub use error::RemoteError;
 #[cfg(feature = "cloud")]
+pub use folder::Folder;
+#[cfg(feature = "cloud")]
 pub use location::Location;
 pub use manifest::Manifest;
 pub use mirror::{Mirror, default_cache};
@@ -59,4 +65,4 @@ pub use pull::{manifest, pull};
 pub use push::push;
 pub use transfer::{GRACE, PullReport, PushOptions, PushReport};
 #[cfg(not(feature = "cloud"))]
-pub use unavailable::{Location, manifest, pull, push};
+pub use unavailable::{Folder, Location, manifest, pull, push};

@@ -170,7 +170,10 @@ enum Fault {
 }
 
 /// Classifies the error of an operation on an object.
-fn refused(doing: &'static str, object: String) -> impl FnOnce(object_store::Error) -> RemoteError {
+pub(super) fn refused(
+    doing: &'static str,
+    object: String,
+) -> impl FnOnce(object_store::Error) -> RemoteError {
     use object_store::Error as StoreError;
     move |error| match error {
         StoreError::NotFound { .. } => RemoteError::NotFound { object },

@@ -50,6 +50,44 @@ impl fmt::Display for Location {
     }
 }
 
+/// A folder of objects in a store; this build has none.
+#[derive(Clone, Debug)]
+pub struct Folder(Location);
+
+impl Folder {
+    /// Refuses every address.
+    ///
+    /// # Errors
+    /// The errors of [`Location::parse`].
+    pub fn parse(url: &str, name: &str, settings: Settings) -> Result<Self> {
+        Location::parse(url, Some(name), settings).map(Self)
+    }
+
+    /// Writes an object; not available in this build.
+    ///
+    /// # Errors
+    /// None: there is no folder to call it with.
+    pub fn put(&self, _: &str, _: Vec<u8>) -> Result<()> {
+        match self.0.0 {}
+    }
+
+    /// Reads an object; not available in this build.
+    ///
+    /// # Errors
+    /// None: there is no folder to call it with.
+    pub fn get(&self, _: &str) -> Result<Option<Vec<u8>>> {
+        match self.0.0 {}
+    }
+
+    /// Deletes an object; not available in this build.
+    ///
+    /// # Errors
+    /// None: there is no folder to call it with.
+    pub fn delete(&self, _: &str) -> Result<()> {
+        match self.0.0 {}
+    }
+}
+
 /// Fetches the description of a snapshot; not available in this build.
 ///
 /// # Errors

@@ -12,9 +12,9 @@ use crate::names::{is_standard_input, name_of};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes read to tell gzip from text. As long as a byte order mark, which the CSV reader skips only
-/// if its first read returns all of it.
-const PREFIX: u64 = 3;
+/// Bytes read to tell gzip from text. The CSV reader skips a byte order mark only if its first read
+/// also returns text.
+const PREFIX: u64 = 4096;
 
 /// A stream that counts its bytes and reports progress.
 pub(crate) struct Input<'a> {

@@ -5,10 +5,13 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use papir_client::CertificateSummary;
-use papir_server::{Protection, ServerConfig, TlsFiles, TokenFile, TokenSource};
+use papir_server::{
+    Protection, RegistryPlace, ServerConfig, StoredRegistry, TlsFiles, TokenFile, TokenSource,
+};
 
 use super::finding::Finding;
 use super::machine::days;
+use crate::serve_config::registry_place;
 use crate::unused_tokens;
 
 /// Shortest rest of a certificate's validity without a warning.
@@ -17,7 +20,7 @@ const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
 /// Files and directories that the service of a file will use.
 #[derive(Args)]
 pub(super) struct HostArguments {
-    /// The directory that `papir serve --registry` will use.
+    /// The directory or address that `papir serve --registry` will use.
     #[arg(long, value_name = "DIR")]
     registry: Option<PathBuf>,
     /// The token file that `papir serve --tokens` will use.
@@ -42,6 +45,9 @@ pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
             )
         });
     };
+    if let RegistryPlace::Postgres(_) = registry_place(directory) {
+        return Some(postgres(directory));
+    }
     Some(match writable(directory) {
         Ok(()) => Finding::ok("registry", format!("{} is writable", directory.display())),
         Err(error) => Finding::fail(
@@ -50,6 +56,18 @@ pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
             "create it, writable for the user of the service only",
         ),
     })
+}
+
+/// Connects to a registry in PostgreSQL, which checks the server's settings.
+fn postgres(address: &Path) -> Finding {
+    match StoredRegistry::open(&registry_place(address)) {
+        Ok(_) => Finding::ok("registry", "PostgreSQL keeps what it confirms, and its tables are readable"),
+        Err(error) => Finding::fail(
+            "registry",
+            error.to_string(),
+            "see \"A registry in PostgreSQL\" in docs/operate.md",
+        ),
+    }
 }
 
 /// Writes a temporary file into a directory.

@@ -96,7 +96,7 @@ impl TableFile {
         };
         let (outcome, times) = (work(tables), opened.times);
         drop(opened);
-        if outcome.as_ref().is_err_and(StoreError::is_of_file) {
+        if outcome.as_ref().is_err_and(StoreError::is_of_storage) {
             self.close(times);
         }
         outcome

@@ -1,40 +1,39 @@
-//! Offline access to a client registry.
-
-use std::path::Path;
+//! Access to a client registry without its services.
 
 use papir_protocol::{ClientStatus, RegistryCounts};
 
+use super::config::RegistryPlace;
 use super::error::StoreError;
 use super::id::ClientId;
-use super::key_files::KeyFiles;
-use super::registry::TABLES;
+use super::keys::KeyStorage;
+use super::place::TABLES;
 use super::row::{Row, Stage};
 use super::status;
 use super::store::Store;
 use crate::error::Error;
 
-/// The directory of a registry whose service is not running.
-pub struct RegistryDirectory {
+/// A registry that the operator opens: in a directory whose service is not running, or in PostgreSQL.
+pub struct StoredRegistry {
     store: Store,
-    files: KeyFiles,
+    keys: Box<dyn KeyStorage>,
 }
 
-impl RegistryDirectory {
+impl StoredRegistry {
     /// Opens an existing registry.
     ///
     /// # Errors
-    /// [`Error::Registry`] if there is none, it is damaged, or a service has it open.
-    pub fn open(directory: &Path) -> Result<Self, Error> {
-        let failed = |reason: String| Error::Registry { directory: directory.to_owned(), reason };
-        let tables = directory.join(TABLES);
-        if !tables.is_file() {
-            return Err(failed(format!("not a registry: expected the file {TABLES}")));
+    /// [`Error::Registry`] if there is none, it is damaged, or a service has its directory open.
+    pub fn open(place: &RegistryPlace) -> Result<Self, Error> {
+        let failed = |reason: String| Error::Registry { place: place.to_string(), reason };
+        let mut hint = "";
+        if let RegistryPlace::Directory(directory) = place {
+            if !directory.join(TABLES).is_file() {
+                return Err(failed(format!("not a registry: expected the file {TABLES}")));
+            }
+            hint = " (if its service is running, query the service instead)";
         }
-        let store = Store::open(&tables).map_err(|error| {
-            failed(format!("{error} (if its service is running, query the service instead)"))
-        })?;
-        let files = KeyFiles::open(directory).map_err(|error| failed(error.to_string()))?;
-        Ok(Self { store, files })
+        let (store, keys) = place.open().map_err(|error| failed(format!("{error}{hint}")))?;
+        Ok(Self { store, keys })
     }
 
     /// The clients of each database, with their totals.
@@ -59,7 +58,7 @@ impl RegistryDirectory {
     }
 
     fn status(&self, id: ClientId, row: &Row) -> Result<ClientStatus, StoreError> {
-        let uploaded = if row.stage == Stage::Uploading { self.files.offset(id)? } else { 0 };
+        let uploaded = if row.stage == Stage::Uploading { self.keys.offset(id)? } else { 0 };
         Ok(status::status(id, row, uploaded, self.store.numbers(id)?.counts(), 0))
     }
 
@@ -75,7 +74,7 @@ impl RegistryDirectory {
         for name in self.store.databases().map_err(unreadable)? {
             found |= self.store.remove(&name, id).map_err(unreadable)?;
         }
-        self.files.remove(id);
+        self.keys.remove(id);
         Ok(found)
     }
 }

@@ -1,0 +1,158 @@
+//! Client keys in PostgreSQL, or in an object store.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use papir_store::remote::{Folder, Settings};
+use postgres::GenericClient;
+
+use super::sessions::Sessions;
+use super::tables::{Shared, bytes};
+use crate::clients::config::PostgresConfig;
+use crate::clients::error::StoreError;
+use crate::clients::id::ClientId;
+use crate::clients::keys::KeyStorage;
+use crate::clients::tables::Result;
+
+/// Longest part in PostgreSQL if there is an object store.
+const SHORT: usize = 64 << 10;
+
+/// Keys in the tables; their long parts in an object store, if there is one.
+///
+/// A part is in the store before its row is in the table, and is removed before it.
+pub(in crate::clients) struct SharedKeys {
+    sessions: Arc<Sessions>,
+    folder: Option<Folder>,
+}
+
+impl SharedKeys {
+    pub(in crate::clients) fn open(shared: &Shared, place: &PostgresConfig) -> Result<Self> {
+        let folder =
+            place.keys.as_deref().map(|url| Folder::parse(url, "client-keys", Settings::from_environment()));
+        let folder = folder.transpose().map_err(|error| StoreError::settings(error.to_string()))?;
+        Ok(Self { sessions: shared.sessions(), folder })
+    }
+
+    /// The folder of the object store.
+    fn folder(&self) -> Result<&Folder> {
+        self.folder.as_ref().ok_or_else(|| {
+            StoreError::settings(
+                "keys of clients are in an object store: give its address, as when they were stored",
+            )
+        })
+    }
+
+    fn parts(&self, id: ClientId) -> Result<Vec<u8>> {
+        const PARTS: &str = "SELECT start, length, part FROM papir.keys WHERE client = $1 ORDER BY start";
+        let mut keys = Vec::new();
+        for row in self.sessions.get()?.query(PARTS, &[&bytes(id)])? {
+            let (start, length): (i64, i64) = (row.get(0), row.get(1));
+            match row.get::<_, Option<&[u8]>>(2) {
+                Some(part) => keys.extend_from_slice(part),
+                None => keys.extend(self.stored(id, start)?),
+            }
+            if keys.len() as i64 != start + length {
+                let found = format!("{} bytes", keys.len());
+                let expected = format!("{} bytes", start + length);
+                return Err(papir_core::Error::malformed("a client's keys", found, expected).into());
+            }
+        }
+        Ok(keys)
+    }
+
+    fn stored(&self, id: ClientId, start: i64) -> Result<Vec<u8>> {
+        let name = name(id, start);
+        match self.folder()?.get(&name).map_err(|error| StoreError::settings(error.to_string()))? {
+            Some(part) => Ok(part),
+            None => Err(StoreError::settings("a part of a client's keys is missing in the object store")),
+        }
+    }
+
+    /// Removes the keys of a client.
+    fn try_remove(&self, id: &[u8]) -> Result<()> {
+        const STORED: &str = "SELECT start FROM papir.keys WHERE client = $1 AND part IS NULL";
+        let mut client = self.sessions.get()?;
+        for row in client.query(STORED, &[&id])? {
+            let name = format!("{}/{}", hex(id), row.get::<_, i64>(0));
+            self.folder()?.delete(&name).map_err(|error| StoreError::settings(error.to_string()))?;
+        }
+        client.execute("DELETE FROM papir.keys WHERE client = $1", &[&id])?;
+        Ok(())
+    }
+}
+
+impl KeyStorage for SharedKeys {
+    fn offset(&self, id: ClientId) -> Result<u64> {
+        Ok(length(&mut *self.sessions.get()?, &bytes(id))?.cast_unsigned())
+    }
+
+    fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
+        let (client, start) = (bytes(id), offset.cast_signed());
+        if self.offset(id)? != offset {
+            return Ok(false);
+        }
+        let is_stored = self.folder.is_some() && part.len() > SHORT;
+        if is_stored {
+            let stored = self.folder()?.put(&name(id, start), part.to_vec());
+            stored.map_err(|error| StoreError::settings(error.to_string()))?;
+        }
+        let mut session = self.sessions.get()?;
+        let mut transaction = session.transaction()?;
+        // Held by all that append for this client.
+        transaction.execute("SELECT FROM papir.clients WHERE id = $1 FOR UPDATE", &[&client])?;
+        if length(&mut transaction, &client)? != start {
+            return Ok(false);
+        }
+        let inline = (!is_stored).then_some(part);
+        transaction.execute(
+            "INSERT INTO papir.keys (client, start, length, part) VALUES ($1, $2, $3, $4)",
+            &[&client, &start, &(part.len() as i64), &inline],
+        )?;
+        transaction.commit()?;
+        Ok(true)
+    }
+
+    fn read_upload(&self, id: ClientId) -> Result<Vec<u8>> {
+        self.parts(id)
+    }
+
+    /// The row of the client says that its keys are complete.
+    fn finish(&self, _: ClientId) -> Result<()> {
+        Ok(())
+    }
+
+    fn read(&self, id: ClientId) -> Result<Option<Vec<u8>>> {
+        Ok(Some(self.parts(id)?).filter(|keys| !keys.is_empty()))
+    }
+
+    /// Keys that cannot be removed are removed when a service starts.
+    fn remove(&self, id: ClientId) {
+        if let Err(error) = self.try_remove(&bytes(id)) {
+            tracing::warn!(%error, "could not remove a client's keys");
+        }
+    }
+
+    /// Clients may have registered with other services since `known` was read, so the tables are asked.
+    fn sweep(&self, _: &HashSet<ClientId>) -> Result<()> {
+        const UNKNOWN: &str = "
+            SELECT DISTINCT k.client FROM papir.keys k
+            WHERE NOT EXISTS (SELECT FROM papir.clients c WHERE c.id = k.client)";
+        let unknown = self.sessions.get()?.query(UNKNOWN, &[])?;
+        unknown.iter().try_for_each(|row| self.try_remove(row.get(0)))
+    }
+}
+
+/// Number of bytes that have arrived.
+fn length(client: &mut impl GenericClient, id: &[u8]) -> Result<i64> {
+    const LENGTH: &str = "SELECT coalesce(sum(length), 0)::bigint FROM papir.keys WHERE client = $1";
+    Ok(client.query_one(LENGTH, &[&id])?.get(0))
+}
+
+/// The name of a part in the object store.
+fn name(id: ClientId, start: i64) -> String {
+    format!("{id}/{start}")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,25 @@
+//! The tables in PostgreSQL, shared by several services.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `address`, `pass_file` | the address, the password, TLS |
+//! | `sessions` | connections to the primary, and their pool |
+//! | `durability` | settings under which a commit is never lost |
+//! | `schema`, `origin` | the tables' definitions; the history that they belong to |
+//! | `tables` | row operations within a transaction |
+//! | `keys` | client keys, in the tables or in an object store |
+//!
+//! A claim of a ticket number is one row, inserted unless it exists. So the database itself holds
+//! that a number belongs to one query, whatever services and clients do.
+
+mod address;
+mod durability;
+mod keys;
+mod origin;
+mod pass_file;
+mod schema;
+mod sessions;
+mod tables;
+
+pub(super) use keys::SharedKeys;
+pub(super) use tables::Shared;

@@ -1,0 +1,41 @@
+//! The history that the tables belong to: a cluster's identifier and timeline.
+//!
+//! A standby that takes over, and a restored backup, begin a new timeline; tables that are copied to
+//! another cluster get another identifier. In each case, claims that were on disk may be missing. A
+//! query could then use a ticket a second time, so the clients whose queries use tickets are
+//! removed, and register anew.
+
+use postgres::Client;
+
+use crate::clients::tables::Result;
+
+const CURRENT: &str = "
+    SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()";
+
+/// The history that the server's cluster is in.
+pub(super) fn current(client: &mut Client) -> Result<(i64, String)> {
+    let row = client.query_one(CURRENT, &[])?;
+    Ok((row.get(0), row.get(1)))
+}
+
+/// Removes the clients with tickets if the tables come from another history.
+pub(super) fn follow(client: &mut Client, (system, timeline): (i64, &str)) -> Result<()> {
+    const SAME: &str = "SELECT system = $1 AND timeline = $2 FROM papir.origin";
+    if client.query_one(SAME, &[&system, &timeline])?.get(0) {
+        return Ok(());
+    }
+    let mut transaction = client.transaction()?;
+    transaction.execute("SELECT FROM papir.origin FOR UPDATE", &[])?;
+    if transaction.query_one(SAME, &[&system, &timeline])?.get(0) {
+        return Ok(());
+    }
+    let removed = transaction.execute("DELETE FROM papir.clients WHERE ticketed", &[])?;
+    transaction.execute("UPDATE papir.origin SET system = $1, timeline = $2", &[&system, &timeline])?;
+    transaction.commit()?;
+    tracing::warn!(
+        removed,
+        "the client registry was restored or another PostgreSQL server took over: clients with tickets \
+         register again"
+    );
+    Ok(())
+}

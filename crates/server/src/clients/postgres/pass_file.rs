@@ -1,0 +1,87 @@
+//! Password files of PostgreSQL's clients: lines `HOST:PORT:DATABASE:USER:PASSWORD`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::clients::error::StoreError;
+use crate::clients::tables::Result;
+
+/// Longest file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Finds the password of the first line that matches host, port, database and user. A field may be
+/// `*`, which matches everything; a backslash escapes `:` and itself.
+///
+/// # Errors
+/// A file that cannot be read, or that others can read.
+pub(super) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
+    let failed =
+        |reason: String| StoreError::settings(format!("the password file {}: {reason}", path.display()));
+    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = file.metadata().map_err(|error| failed(error.to_string()))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(failed(format!("others can read it (mode {:o}): expected 600", mode & 0o777)));
+        }
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
+    Ok(text.lines().find_map(|line| password(line, wanted)))
+}
+
+fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let fields = fields(line);
+    let [host, port, database, user, password] = fields.as_slice() else {
+        return None;
+    };
+    let found = [host, port, database, user];
+    let matches = found.into_iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+    matches.then(|| password.clone())
+}
+
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        let last = fields.len() - 1;
+        match character {
+            ':' => fields.push(String::new()),
+            '\\' => fields[last].extend(characters.next()),
+            other => fields[last].push(other),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_matches_counts() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "# comment:*:*:*:no\nshort\nother:*:*:*:a\ndb:5432:papir:user:b\\:\\\\c\n*:*:*:*:d\n";
+        std::fs::write(file.path(), text).unwrap();
+        let find = |host, port| find(file.path(), [host, port, "papir", "user"]).unwrap();
+        assert_eq!(find("db", "5432").as_deref(), Some("b:\\c"));
+        assert_eq!(find("db", "5433").as_deref(), Some("d"));
+        assert_eq!(find("other", "1").as_deref(), Some("a"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o640)).unwrap();
+        let error = find(file.path(), ["", "", "", ""]).unwrap_err().to_string();
+        assert!(error.contains("mode 640"), "{error}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Definitions of the tables.
+
+use postgres::Client;
+
+use crate::clients::error::StoreError;
+use crate::clients::tables::Result;
+
+/// Format of the tables.
+const FORMAT: i32 = 1;
+/// Key of the lock that is held while the tables are created.
+const LOCK: i64 = 0x7061_7069_7200;
+
+/// Tickets and keys are not compressed: they are random.
+const TABLES: &str = "
+    CREATE SCHEMA papir;
+    CREATE TABLE papir.origin (
+        only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+        format   integer NOT NULL,
+        system   bigint  NOT NULL,
+        timeline text    NOT NULL);
+    CREATE TABLE papir.clients (
+        id       bytea   PRIMARY KEY,
+        database text    NOT NULL,
+        ticketed boolean NOT NULL,
+        entry    bytea   NOT NULL);
+    CREATE INDEX ON papir.clients (database);
+    CREATE TABLE papir.tickets (
+        client   bytea  REFERENCES papir.clients ON DELETE CASCADE,
+        version  bytea,
+        number   bigint,
+        ticket   bytea  NOT NULL,
+        PRIMARY KEY (client, version, number));
+    CREATE TABLE papir.uses (
+        client   bytea  REFERENCES papir.clients ON DELETE CASCADE,
+        number   bigint,
+        version  bytea  NOT NULL,
+        hash     bytea  NOT NULL,
+        PRIMARY KEY (client, number));
+    CREATE TABLE papir.keys (
+        client   bytea,
+        start    bigint,
+        length   bigint NOT NULL,
+        part     bytea,
+        PRIMARY KEY (client, start));
+    CREATE UNLOGGED TABLE papir.preparing (
+        client   bytea,
+        version  bytea,
+        number   bigint,
+        service  bytea       NOT NULL,
+        until    timestamptz NOT NULL,
+        PRIMARY KEY (client, version, number));
+    CREATE UNLOGGED TABLE papir.answered (
+        database text,
+        version  bytea,
+        service  bytea,
+        seen     timestamptz NOT NULL,
+        PRIMARY KEY (database, version, service));
+    ALTER TABLE papir.tickets ALTER COLUMN ticket SET STORAGE EXTERNAL;
+    ALTER TABLE papir.keys ALTER COLUMN part SET STORAGE EXTERNAL;
+";
+
+/// Creates the tables unless they exist. `origin` is the history that they then belong to.
+///
+/// # Errors
+/// Tables of another format; errors of the server.
+pub(super) fn create(client: &mut Client, (system, timeline): (i64, &str)) -> Result<()> {
+    let mut transaction = client.transaction()?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+    if transaction.query_one("SELECT to_regclass('papir.origin') IS NULL", &[])?.get(0) {
+        transaction.batch_execute(TABLES)?;
+        transaction.execute(
+            "INSERT INTO papir.origin (format, system, timeline) VALUES ($1, $2, $3)",
+            &[&FORMAT, &system, &timeline],
+        )?;
+    }
+    let format: i32 = transaction.query_one("SELECT format FROM papir.origin", &[])?.get(0);
+    transaction.commit()?;
+    if format == FORMAT {
+        return Ok(());
+    }
+    Err(StoreError::settings(format!("its tables have format {format}: this release reads format {FORMAT}")))
+}

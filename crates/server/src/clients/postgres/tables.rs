@@ -1,0 +1,363 @@
+//! Row operations within a transaction of PostgreSQL.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use papir_core::Version;
+use postgres::types::{ToSql, Type};
+use postgres::{IsolationLevel, Row as Found, Transaction};
+
+use super::sessions::Sessions;
+use crate::clients::config::PostgresConfig;
+use crate::clients::error::StoreError;
+use crate::clients::id::ClientId;
+use crate::clients::row::Row;
+use crate::clients::tables::{Claim, ReadTables, Result, Storage, Tables, TicketKey};
+use crate::clients::tickets::Numbers;
+
+/// Time for which the work on a ticket is reserved.
+const RESERVED: &str = "60 s";
+/// Time for which a service counts as running after its last word.
+const HEARD: &str = "60 s";
+
+/// The tables in PostgreSQL.
+pub(in crate::clients) struct Shared {
+    sessions: Arc<Sessions>,
+    /// A random name of this service.
+    service: [u8; 16],
+    failing: AtomicBool,
+}
+
+impl Shared {
+    /// Connects, and creates the tables unless they exist.
+    pub(in crate::clients) fn open(place: &PostgresConfig) -> Result<Self> {
+        let mut service = [0; 16];
+        getrandom::fill(&mut service).map_err(|error| std::io::Error::other(error.to_string()))?;
+        let sessions = Arc::new(Sessions::open(place)?);
+        Ok(Self { sessions, service, failing: AtomicBool::new(false) })
+    }
+
+    pub(super) fn sessions(&self) -> Arc<Sessions> {
+        Arc::clone(&self.sessions)
+    }
+
+    /// Notes whether the storage works. Other errors say nothing about it.
+    fn note<T>(&self, outcome: Result<T>, changed: bool) -> Result<T> {
+        match &outcome {
+            Ok(_) if changed => self.failing.store(false, Ordering::Relaxed),
+            Err(error) if error.is_of_storage() => self.failing.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+        outcome
+    }
+
+    fn change(&self, work: impl FnOnce(&mut Within<'_, '_>) -> Result<bool>) -> Result<()> {
+        let mut client = self.sessions.get()?;
+        let mut transaction = client.transaction()?;
+        if work(&mut Within { transaction: &mut transaction, locks: true })? {
+            transaction.commit()?;
+        } else {
+            transaction.rollback()?;
+        }
+        Ok(())
+    }
+
+    fn try_read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()> {
+        let mut client = self.sessions.get()?;
+        let begin = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+        let mut transaction = begin.read_only(true).start()?;
+        work(&mut Within { transaction: &mut transaction, locks: false })?;
+        Ok(transaction.commit()?)
+    }
+}
+
+impl Storage for Shared {
+    fn read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()> {
+        self.note(self.try_read(work), false)
+    }
+
+    fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()> {
+        self.note(self.change(|tables| work(tables)), true)
+    }
+
+    fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    fn reserve_ticket(&self, id: ClientId, version: Version, number: u64) -> Result<bool> {
+        const RESERVE: &str = "
+            INSERT INTO papir.preparing (client, version, number, service, until)
+            VALUES ($1, $2, $3, $4, now() + $5::text::interval)
+            ON CONFLICT (client, version, number)
+            DO UPDATE SET service = excluded.service, until = excluded.until
+            WHERE preparing.until < now() OR preparing.service = excluded.service";
+        let mut reserved = false;
+        let outcome = self.change(|tables| {
+            let changed = tables.execute(
+                RESERVE,
+                &[
+                    (&bytes(id), Type::BYTEA),
+                    (&&version.0[..], Type::BYTEA),
+                    (&signed(number), Type::INT8),
+                    (&&self.service[..], Type::BYTEA),
+                    (&RESERVED, Type::TEXT),
+                ],
+            )?;
+            reserved = changed == 1;
+            Ok(true)
+        });
+        self.note(outcome, true).map(|()| reserved)
+    }
+
+    fn note_versions(&self, database: &str, versions: &[Version]) -> Result<Vec<Version>> {
+        const NOTE: &str = "
+            INSERT INTO papir.answered (database, version, service, seen) VALUES ($1, $2, $3, now())
+            ON CONFLICT (database, version, service) DO UPDATE SET seen = now()";
+        let mut answered = Vec::new();
+        let outcome = self.change(|tables| {
+            for version in versions {
+                tables.execute(
+                    NOTE,
+                    &[
+                        (&database, Type::TEXT),
+                        (&&version.0[..], Type::BYTEA),
+                        (&&self.service[..], Type::BYTEA),
+                    ],
+                )?;
+            }
+            let heard: &[(&(dyn ToSql + Sync), Type)] = &[(&HEARD, Type::TEXT)];
+            tables.execute("DELETE FROM papir.answered WHERE seen < now() - $1::text::interval", heard)?;
+            tables.execute("DELETE FROM papir.preparing WHERE until < now()", &[])?;
+            let rows = tables.query(
+                "SELECT DISTINCT version FROM papir.answered WHERE database = $1",
+                &[(&database, Type::TEXT)],
+            )?;
+            answered = rows.iter().map(|row| version_of(row, 0)).collect::<Result<_>>()?;
+            Ok(true)
+        });
+        self.note(outcome, true).map(|()| answered)
+    }
+}
+
+/// The tables within a transaction.
+struct Within<'t, 'c> {
+    transaction: &'t mut Transaction<'c>,
+    /// Whether what is read is locked until the transaction ends.
+    locks: bool,
+}
+
+/// A parameter with its type, so that a statement takes one round trip.
+type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
+
+impl Within<'_, '_> {
+    fn execute(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<u64> {
+        Ok(self.transaction.execute_typed(statement, parameters)?)
+    }
+
+    fn query(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Found>> {
+        Ok(self.transaction.query_typed(statement, parameters)?)
+    }
+}
+
+/// A client's id as in its text form.
+pub(super) fn bytes(id: ClientId) -> Vec<u8> {
+    id.number().to_be_bytes().to_vec()
+}
+
+/// A number in a column, whose type is signed. Both have the same bits.
+fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+fn number_of(row: &Found, column: usize) -> u64 {
+    row.get::<_, i64>(column).cast_unsigned()
+}
+
+fn array<const N: usize>(row: &Found, column: usize) -> Result<[u8; N]> {
+    let found: &[u8] = row.get(column);
+    found.try_into().map_err(|_| {
+        let found = format!("{} bytes in column {column}", found.len());
+        papir_core::Error::malformed("a row of the registry", found, format!("{N} bytes")).into()
+    })
+}
+
+fn id_of(row: &Found, column: usize) -> Result<ClientId> {
+    Ok(ClientId::of(u128::from_be_bytes(array(row, column)?)))
+}
+
+fn version_of(row: &Found, column: usize) -> Result<Version> {
+    Ok(Version(array(row, column)?))
+}
+
+/// A claim in four columns from `first` on: number, version and hash.
+fn claim_of(row: &Found, first: usize) -> Result<Claim> {
+    let (number, version) = (number_of(row, first), version_of(row, first + 1)?);
+    Ok(Claim { number, version, hash: array(row, first + 2)? })
+}
+
+/// A ticket in columns from `first` on: version, number and length.
+fn ticket_key_of(row: &Found, first: usize) -> Result<TicketKey> {
+    let (version, number) = (version_of(row, first)?, number_of(row, first + 1));
+    Ok(TicketKey { version, number, bytes: u64::from(row.get::<_, i32>(first + 2).cast_unsigned()) })
+}
+
+fn sort(keys: &mut [TicketKey]) {
+    keys.sort_unstable_by_key(|key| (key.version, key.number));
+}
+
+impl ReadTables for Within<'_, '_> {
+    fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
+        let statement = match self.locks {
+            true => "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2 FOR UPDATE",
+            false => "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2",
+        };
+        let rows = self.query(statement, &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)])?;
+        rows.first().map(|row| Ok(Row::decode(row.get(0))?)).transpose()
+    }
+
+    fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
+        if self.locks {
+            let lock = "SELECT pg_advisory_xact_lock(hashtextextended('papir ' || $1, 0))";
+            self.execute(lock, &[(&database, Type::TEXT)])?;
+        }
+        let statement = "SELECT id, entry FROM papir.clients WHERE database = $1";
+        let rows = self.query(statement, &[(&database, Type::TEXT)])?;
+        rows.iter().map(|row| Ok((id_of(row, 0)?, Row::decode(row.get(1))?))).collect()
+    }
+
+    fn databases(&mut self) -> Result<BTreeSet<String>> {
+        let rows = self.query("SELECT DISTINCT database FROM papir.clients", &[])?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    fn ids(&mut self) -> Result<HashSet<ClientId>> {
+        self.query("SELECT id FROM papir.clients", &[])?.iter().map(|row| id_of(row, 0)).collect()
+    }
+
+    fn claims(&mut self, id: ClientId) -> Result<Vec<Claim>> {
+        let statement = "SELECT number, version, hash FROM papir.uses WHERE client = $1";
+        let rows = self.query(statement, &[(&bytes(id), Type::BYTEA)])?;
+        rows.iter().map(|row| claim_of(row, 0)).collect()
+    }
+
+    fn ticket_keys(&mut self, id: ClientId) -> Result<Vec<TicketKey>> {
+        let statement = "SELECT version, number, octet_length(ticket) FROM papir.tickets WHERE client = $1";
+        let rows = self.query(statement, &[(&bytes(id), Type::BYTEA)])?;
+        let mut keys: Vec<TicketKey> = rows.iter().map(|row| ticket_key_of(row, 0)).collect::<Result<_>>()?;
+        sort(&mut keys);
+        Ok(keys)
+    }
+
+    fn all_numbers(&mut self, database: &str) -> Result<HashMap<ClientId, Numbers>> {
+        const CLAIMS: &str = "
+            SELECT u.client, u.number, u.version, u.hash
+            FROM papir.uses u JOIN papir.clients c ON c.id = u.client WHERE c.database = $1";
+        const TICKETS: &str = "
+            SELECT t.client, t.version, t.number, octet_length(t.ticket)
+            FROM papir.tickets t JOIN papir.clients c ON c.id = t.client WHERE c.database = $1";
+        let mut all: HashMap<ClientId, Numbers> = HashMap::new();
+        for row in self.query(CLAIMS, &[(&database, Type::TEXT)])? {
+            all.entry(id_of(&row, 0)?).or_default().claims.push(claim_of(&row, 1)?);
+        }
+        for row in self.query(TICKETS, &[(&database, Type::TEXT)])? {
+            all.entry(id_of(&row, 0)?).or_default().tickets.push(ticket_key_of(&row, 1)?);
+        }
+        all.values_mut().for_each(|numbers| sort(&mut numbers.tickets));
+        Ok(all)
+    }
+
+    fn ticket(&mut self, id: ClientId, version: Version, number: u64) -> Result<Option<Vec<u8>>> {
+        let rows = self.query(
+            "SELECT ticket FROM papir.tickets WHERE client = $1 AND version = $2 AND number = $3",
+            &[(&bytes(id), Type::BYTEA), (&&version.0[..], Type::BYTEA), (&signed(number), Type::INT8)],
+        )?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+}
+
+impl Tables for Within<'_, '_> {
+    fn put_row(&mut self, database: &str, id: ClientId, row: &Row) -> Result<()> {
+        const PUT: &str = "
+            INSERT INTO papir.clients (id, database, ticketed, entry) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (id) DO UPDATE SET ticketed = excluded.ticketed, entry = excluded.entry";
+        self.execute(
+            PUT,
+            &[
+                (&bytes(id), Type::BYTEA),
+                (&database, Type::TEXT),
+                (&row.ticketed, Type::BOOL),
+                (&row.encode(), Type::BYTEA),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn remove_row(&mut self, database: &str, id: ClientId) -> Result<bool> {
+        let statement = "DELETE FROM papir.clients WHERE id = $1 AND database = $2";
+        Ok(self.execute(statement, &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)])? == 1)
+    }
+
+    fn claim(&mut self, id: ClientId, claim: Claim) -> Result<Claim> {
+        const CLAIM: &str = "
+            INSERT INTO papir.uses (client, number, version, hash) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (client, number) DO NOTHING";
+        let (id, number) = (bytes(id), signed(claim.number));
+        let inserted = self.execute(
+            CLAIM,
+            &[
+                (&id, Type::BYTEA),
+                (&number, Type::INT8),
+                (&&claim.version.0[..], Type::BYTEA),
+                (&&claim.hash[..], Type::BYTEA),
+            ],
+        )?;
+        if inserted == 1 {
+            return Ok(claim);
+        }
+        let rows = self.query(
+            "SELECT number, version, hash FROM papir.uses WHERE client = $1 AND number = $2",
+            &[(&id, Type::BYTEA), (&number, Type::INT8)],
+        )?;
+        rows.first().map_or_else(|| Err(StoreError::not_called()), |row| claim_of(row, 0))
+    }
+
+    fn remove_claims(&mut self, id: ClientId, numbers: &[u64]) -> Result<()> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let numbers: Vec<i64> = numbers.iter().copied().map(signed).collect();
+        let statement = "DELETE FROM papir.uses WHERE client = $1 AND number = ANY($2)";
+        self.execute(statement, &[(&bytes(id), Type::BYTEA), (&numbers, Type::INT8_ARRAY)])?;
+        Ok(())
+    }
+
+    fn put_ticket(&mut self, id: ClientId, version: Version, number: u64, ticket: &[u8]) -> Result<()> {
+        self.execute(
+            "INSERT INTO papir.tickets (client, version, number, ticket) VALUES ($1, $2, $3, $4)",
+            &[
+                (&bytes(id), Type::BYTEA),
+                (&&version.0[..], Type::BYTEA),
+                (&signed(number), Type::INT8),
+                (&ticket, Type::BYTEA),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn remove_tickets(&mut self, id: ClientId, keys: &[TicketKey]) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let versions: Vec<&[u8]> = keys.iter().map(|key| &key.version.0[..]).collect();
+        let numbers: Vec<i64> = keys.iter().map(|key| signed(key.number)).collect();
+        const REMOVE: &str = "
+            DELETE FROM papir.tickets t USING unnest($2::bytea[], $3::bigint[]) AS gone (version, number)
+            WHERE t.client = $1 AND t.version = gone.version AND t.number = gone.number";
+        self.execute(
+            REMOVE,
+            &[(&bytes(id), Type::BYTEA), (&versions, Type::BYTEA_ARRAY), (&numbers, Type::INT8_ARRAY)],
+        )?;
+        Ok(())
+    }
+}
