@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use papir_protocol::{ClientStatus, RegistryCounts};
 use tokio::sync::Semaphore;
@@ -51,7 +52,10 @@ impl Registry {
     /// # Errors
     /// [`Error::Registry`].
     pub(crate) fn open(config: &RegistryConfig) -> Result<Self, Error> {
-        Self::try_open(config)
+        // The caller may run asynchronous tasks, which must not wait for a server.
+        let opened = thread::scope(|scope| scope.spawn(|| Self::try_open(config)).join());
+        opened
+            .unwrap_or_else(|_| Err(StoreError::not_called()))
             .map_err(|error| Error::Registry { place: config.place.to_string(), reason: error.to_string() })
     }
 

@@ -21,6 +21,7 @@ mod registry;
 mod registry_killed;
 mod reload;
 mod replacing;
+mod shared_registry;
 mod signed;
 mod stateful_client;
 mod support;

@@ -1,6 +1,7 @@
 //! Connections to the primary, and their pool.
 
 use std::error::Error as _;
+use std::thread;
 use std::time::Duration;
 
 use postgres::config::SslMode;
@@ -21,8 +22,9 @@ const WAIT: Duration = Duration::from_secs(5);
 const TIMEOUTS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s'; \
      SET idle_in_transaction_session_timeout = '60s'";
 
-/// The pool of connections.
-pub(super) struct Sessions(Pool<Primary>);
+/// The pool of connections. Must be used on threads that do not run asynchronous tasks; only dropping
+/// it is allowed everywhere.
+pub(super) struct Sessions(Option<Pool<Primary>>);
 
 /// Connects to the primary.
 struct Primary {
@@ -49,12 +51,19 @@ impl Sessions {
             .connection_timeout(WAIT)
             .test_on_check_out(false)
             .error_handler(Box::new(Log));
-        Ok(Self(pool.build_unchecked(primary)))
+        Ok(Self(Some(pool.build_unchecked(primary))))
     }
 
     /// A connection, for one transaction.
     pub(super) fn get(&self) -> Result<PooledConnection<impl ManageConnection<Connection = Client>>> {
-        Ok(self.0.get()?)
+        Ok(self.0.as_ref().ok_or_else(StoreError::not_called)?.get()?)
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        let pool = self.0.take();
+        thread::spawn(move || drop(pool));
     }
 }
 
