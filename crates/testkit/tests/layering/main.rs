@@ -139,7 +139,7 @@ const SHARED: &[&str] = &["shared"];
 /// Layers of a crate by folder, the highest first. A folder may use those of its own layer and of
 /// lower ones.
 const LAYERS: &[(&str, &[&[&str]])] = &[
-    ("papir-client", &[&["load"], &["blocking"], &["state"], &["core"]]),
+    ("papir-client", &[&["load"], &["blocking", "aio"], &["transport"], &["state"], &["core"]]),
     (
         "papir-server",
         &[

@@ -9,6 +9,7 @@ pub mod process;
 pub mod proxy;
 pub mod secured;
 pub mod tap;
+pub mod transports;
 pub mod zip;
 
 use std::net::SocketAddr;
