@@ -7,6 +7,8 @@
 mod access;
 mod alerting;
 mod batching;
+mod cached;
+mod cancelled;
 mod hostile;
 mod limits;
 mod logs;
