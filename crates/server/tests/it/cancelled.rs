@@ -84,7 +84,7 @@ async fn check(database: Database) {
     let server = start_with(registry, database);
     let tap = Tap::passing(server.address);
     let steps = dropped_everywhere(&tap.url(), &folder.path().join("state")).await;
-    assert!(steps >= 5, "lock, read, write, send, receive: {steps}");
+    assert!(steps >= 8, "lock, read, write, send, receive: {steps}");
     // No ticket was used twice, and none of two registrations.
     let mut queries = tap.queries();
     let count = queries.len();

@@ -6,6 +6,7 @@
 
 mod access;
 mod alerting;
+mod asynchronous;
 mod batching;
 mod cached;
 mod cancelled;

@@ -24,10 +24,14 @@ mod signed;
 mod socket;
 mod world;
 
+use socket::Transport;
 use world::World;
 
 /// Against most schemes, every ninth script is also played over HTTP.
 const SOME: usize = 9;
+/// Every 45th is played over the asynchronous transport.
+#[cfg(feature = "aio")]
+const FEW: usize = 45;
 
 /// One test for each private scheme, so that a failure names it.
 macro_rules! traces {
@@ -70,7 +74,16 @@ fn every_script(name: &str) {
     assert!(name != "simple" || world.sides.iter().all(|side| side.keeps_copies()), "no script has a copy");
     for side in &world.sides {
         scripts::all().iter().for_each(|script| runs::compare(&world, side, script));
-        scripts::all().iter().step_by(over_http).for_each(|script| socket::compare(&world, side, script));
+        scripts::all()
+            .iter()
+            .step_by(over_http)
+            .for_each(|script| socket::compare(&world, side, script, Transport::Blocking));
+        // The core decides on requests, so a few scripts show that this transport adds none.
+        #[cfg(feature = "aio")]
+        scripts::all()
+            .iter()
+            .step_by(if name == "simple" { SOME } else { FEW })
+            .for_each(|script| socket::compare(&world, side, script, Transport::Async));
     }
 }
 
