@@ -19,13 +19,18 @@ pub(super) fn create_folder(path: &Path) -> io::Result<()> {
 
 /// Replaces a file by these parts. The file is on disk on return. `partial` is in the same folder.
 pub(super) fn replace(path: &Path, partial: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    // A killed process may have left one, with other permissions.
-    let _ = fs::remove_file(partial);
-    let mut file = private(OpenOptions::new().create_new(true).write(true)).open(partial)?;
-    parts.iter().try_for_each(|part| file.write_all(part))?;
-    file.sync_all()?;
+    write(partial, parts)?.sync_all()?;
     fs::rename(partial, path)?;
     sync_directory(path)
+}
+
+/// Writes a new file of these parts, which may not be on disk on return.
+pub(super) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<File> {
+    // A killed process may have left one, with other permissions.
+    let _ = fs::remove_file(path);
+    let mut file = private(OpenOptions::new().create_new(true).write(true)).open(path)?;
+    parts.iter().try_for_each(|part| file.write_all(part))?;
+    Ok(file)
 }
 
 /// The common path of a database's files. It contains a hash, so that file names do not reveal

@@ -12,7 +12,7 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use super::disk::{create_folder, replace, stem};
+use super::disk::{create_folder, stem, write};
 
 /// The folder in the directory of client state.
 const FOLDER: &str = "public";
@@ -69,7 +69,9 @@ impl PublicParts {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let partial = self.folder.join(format!("{}-{number}.partial", process::id()));
         let hash = blake3::hash(bytes);
-        let replaced = replace(&self.path(identity), &partial, &[MAGIC, hash.as_bytes(), bytes]);
+        // Without waiting for the disk: a copy that is not whole after a crash is ignored.
+        let written = write(&partial, &[MAGIC, hash.as_bytes(), bytes]);
+        let replaced = written.and_then(|_| fs::rename(&partial, self.path(identity)));
         if replaced.is_err() {
             let _ = fs::remove_file(&partial);
         }
@@ -111,8 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// The names of the files, without their extension.
-    fn names(parts: &PublicParts) -> usize {
+    /// The number of files.
+    fn count(parts: &PublicParts) -> usize {
         fs::read_dir(&parts.folder).unwrap().count()
     }
 
@@ -128,7 +130,7 @@ mod tests {
             (Some(b"second".into()), Some(b"second".into()))
         );
         assert_eq!((parts.read("a", 5), parts.read("b", 6)), (None, None), "longer than the limit; another");
-        assert_eq!(names(&parts), 1);
+        assert_eq!(count(&parts), 1);
         let path = parts.path("a");
         let whole = fs::read(&path).unwrap();
         for position in 0..whole.len() {
@@ -180,7 +182,7 @@ mod tests {
         // A file that a killed process left.
         fs::write(parts.folder.join("1-0.partial"), [0; 500]).unwrap();
         keep("g", 8);
-        assert!(!parts.folder.join("1-0.partial").exists() || names(&parts) <= 3);
+        assert!(!parts.folder.join("1-0.partial").exists() || count(&parts) <= 3);
         assert_eq!(found(&["g"]), [true]);
     }
 }

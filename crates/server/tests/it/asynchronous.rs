@@ -36,7 +36,7 @@ async fn a_service_is_described() {
     let detail = aio::detail(&url, &options).await.unwrap();
     assert_eq!(detail.info.name, "words");
     let shown = aio::fetch_log(&url, &options).await.unwrap();
-    assert_eq!(shown.log.newest().unwrap().version.to_string(), detail.info.version);
+    assert_eq!((shown.log.newest().unwrap().database.as_str(), detail.info.keyed), ("words", true));
     for failed in [
         aio::psi::describe(&url, &options).await.map(drop),
         aio::psi::intersect(&url, &["element"], &options).await.map(drop),
