@@ -40,7 +40,7 @@ pub(super) fn timed_out(part: &str) -> Failure {
 fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     match cause.downcast_ref::<io::Error>() {
         // The source of such an error is the source of what it contains.
-        Some(error) => error.get_ref()?.downcast_ref(),
+        Some(error) => tls_error(error.get_ref()?),
         None => cause.downcast_ref(),
     }
 }

@@ -123,7 +123,8 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
     ("papir-schemes", &["papir-research"]),
     ("papir-client", &["papir-paillier"]),
     ("papir-server", &["papir-client", "papir-paillier"]),
-    ("papir", &["papir-server", "papir-store"]),
+    // Its tests turn on its own feature `aio`.
+    ("papir", &["papir", "papir-server", "papir-store"]),
 ];
 
 /// Crates that only tests may use.

@@ -210,6 +210,11 @@ pub fn post(url: &str, body: &[u8]) -> Reply {
     send("POST", url, &[], body)
 }
 
+/// A connection that stores nothing.
+pub fn open(url: &str, database: Option<&str>) -> papir_client::Result<papir_client::Connection> {
+    transports::AnyConnection::open_even_if_not_private(url, database)
+}
+
 /// A lookup client from the service's public part.
 pub fn lookup(url: &str, database: &str) -> Lookup {
     let reply = get(&format!("{url}/v1/databases/{database}/public"));
