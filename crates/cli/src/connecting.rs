@@ -43,8 +43,8 @@ impl Connecting {
         self.database.as_deref()
     }
 
-    /// Converts to the client's options, without pins: most commands look at a service and keep no
-    /// trust in it.
+    /// Converts to the client's options, without pins and copies of public parts: most commands look
+    /// at a service and store nothing about it.
     ///
     /// # Errors
     /// The token cannot be read or is malformed.
@@ -56,6 +56,7 @@ impl Connecting {
             database: self.database.clone(),
             allow_not_private,
             pin: Pin::Nothing,
+            no_cache: true,
             token: self.token()?,
             insecure_http: self.insecure_http,
             ca: self.ca.clone(),

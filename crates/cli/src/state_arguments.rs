@@ -19,6 +19,10 @@ pub(crate) struct StateArguments {
     /// ~/.local/share/papir]. Schemes without client keys keep no state.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Store no copy of the public part, and use none. By default it is kept in the same directory,
+    /// and downloaded again only when the database changes.
+    #[arg(long)]
+    no_cache: bool,
     /// A file whose first line is the passphrase that protects the state; overrides the variable
     /// PAPIR_PASSPHRASE. Without a passphrase, the state is protected only by file permissions.
     #[arg(long, value_name = "FILE")]
@@ -33,7 +37,8 @@ impl StateArguments {
     /// Adds these settings to `options`.
     pub(crate) fn add_to(&self, options: Options) -> Result<Options, Failure> {
         let owner_key = self.owner_key.as_deref().map(owner_key::read).transpose()?;
-        Ok(Options { state: self.state.clone(), passphrase: self.passphrase()?, owner_key, ..options })
+        let (state, passphrase) = (self.state.clone(), self.passphrase()?);
+        Ok(Options { state, no_cache: self.no_cache, passphrase, owner_key, ..options })
     }
 
     fn passphrase(&self) -> Result<Option<Passphrase>, Failure> {

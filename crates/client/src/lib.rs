@@ -20,8 +20,11 @@
 //! | [`core`] | the protocol without I/O: requests out, responses in; for other transports |
 //! | `state` (feature `files`) | files of client state |
 //! | `blocking` (feature `blocking`, on by default) | the blocking transport: [`Connection`] |
+//! | `aio` (feature `aio`) | the asynchronous transport, for tokio |
 //! | `load` (feature `blocking`) | load tests |
 
+#[cfg(feature = "aio")]
+pub mod aio;
 #[cfg(feature = "blocking")]
 mod blocking;
 pub mod core;
@@ -32,11 +35,11 @@ pub mod load;
 mod rng;
 #[cfg(feature = "files")]
 mod state;
+#[cfg(feature = "transport")]
+mod transport;
 
 #[cfg(feature = "blocking")]
-pub use blocking::{
-    CertificateSummary, Connection, Options, Probe, Registrations, detail, fetch_log, probe, ready,
-};
+pub use blocking::{Connection, Probe, Registrations, detail, fetch_log, probe, ready};
 pub use core::{CheckpointSettings, Costs, MoreSchemes, Pin, Rotation, ShownLog, Token, Watcher};
 pub use error::{Error, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
@@ -45,6 +48,8 @@ pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
 pub use rng::system_rng;
 #[cfg(feature = "files")]
 pub use state::{Passphrase, StateFiles, default_state_directory};
+#[cfg(feature = "transport")]
+pub use transport::{certificate::CertificateSummary, options::Options};
 
 /// Private set intersection.
 pub mod psi {

@@ -38,6 +38,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # In an asynchronous program
+//!
+//! With the feature `aio`, [`aio::Connection`](client::aio::Connection) has the same operations as
+//! futures for tokio. A future may be dropped at any time: the state on disk stays consistent.
+//!
+//! ```
+//! # async fn example(address: &str) -> Result<(), papir::client::Error> {
+//! # #[cfg(feature = "aio")] {
+//! let mut capitals = papir::aio::Connection::open(address, None).await?;
+//! assert_eq!(capitals.get_key(b"Peru").await?.as_deref(), Some(&b"Lima"[..]));
+//! # }
+//! # Ok(())
+//! # }
+//! # let runtime = tokio::runtime::Runtime::new()?;
+//! # runtime.block_on(async {
+//! #     let database = papir::Database::build([("Peru", "Lima")], &papir::Options::default())?;
+//! #     let (prepared, layout) = database.into_parts();
+//! #     let database = papir_server::Database::new("capitals", prepared, layout);
+//! #     let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+//! #     let config = papir_server::ServerConfig { listen: listen.into(), ..Default::default() };
+//! #     let server = papir_server::Server::bind_loaded(config, vec![database]).await?;
+//! #     let address = server.url();
+//! #     tokio::spawn(server.serve(std::future::pending()));
+//! #     example(&address).await?;
+//! #     Ok::<_, Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Registered clients
 //!
 //! With `zip`, a client registers once, and each of its queries consumes a ticket that the server
@@ -99,6 +128,7 @@
 //!
 //! # Examples
 //!
+//! - `async_lookup`: lookups in an asynchronous program (feature `aio`).
 //! - `keyed_lookup`: keyed lookup in one process, and an update.
 //! - `batch`: many keys in one query.
 //! - `own_http_server`: queries answered inside your own HTTP server.
@@ -115,6 +145,9 @@
 
 mod database;
 mod update;
+
+#[cfg(feature = "aio")]
+pub use papir_client::aio;
 
 pub use papir_client as client;
 pub use papir_core as core;

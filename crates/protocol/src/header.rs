@@ -18,5 +18,7 @@ pub const REQUEST_ID: &str = "x-request-id";
 pub const AUTHORIZATION: &str = "authorization";
 /// `Content-Type`.
 pub const CONTENT_TYPE: &str = "content-type";
+/// `If-None-Match`: the `ETag` of the client's copy.
+pub const IF_NONE_MATCH: &str = "if-none-match";
 /// `Retry-After`, in seconds.
 pub const RETRY_AFTER: &str = "retry-after";

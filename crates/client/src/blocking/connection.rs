@@ -4,10 +4,10 @@ use papir_checkpoint::Accepted;
 use papir_lookup::{Lookup, Wanted};
 use papir_protocol::{DatabaseDetail, DatabaseInfo};
 
-use super::options::Options;
 use super::transport::Transport;
 use crate::core::{self, Costs, Session, ShownLog};
 use crate::error::Result;
+use crate::transport::options::Options;
 
 /// A private client of one database of a service. Clones share the public part, and start with the
 /// same costs.

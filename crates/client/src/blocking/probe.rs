@@ -4,10 +4,10 @@ use papir_protocol::path;
 
 use super::agent;
 use super::failures::failure;
-use super::options::Options;
-use super::tls::certificate::CertificateSummary;
-use super::tls::verifier::Presented;
 use crate::error::{Error, Result};
+use crate::transport::certificate::CertificateSummary;
+use crate::transport::options::Options;
+use crate::transport::verifier::Presented;
 
 /// Properties of a service that need no token.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 
 use papir_protocol::PsiInfo;
 
-use super::options::Options;
 use super::transport::Transport;
 use crate::core::psi::{self, Intersection};
 use crate::error::Result;
+use crate::transport::options::Options;
 
 /// Finds which of `elements` are in the set of the service at `url`, and their labels. The service
 /// learns the approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. If
@@ -19,7 +19,7 @@ pub fn intersect<E: AsRef<[u8]>>(url: &str, elements: &[E], options: &Options) -
     let service = options.service(url)?;
     let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
     let transport = Transport::new(service.address(), options)?;
-    transport.run(psi::intersect(service, options.settings(), &elements))
+    transport.run(psi::intersect(service, options.settings(), elements))
 }
 
 /// Describes the set of a service.

@@ -2,10 +2,10 @@
 
 use papir_protocol::ClientStatus;
 
-use super::options::Options;
 use super::transport::Transport;
 use crate::core::RegisteredClients;
 use crate::error::Result;
+use crate::transport::options::Options;
 
 /// The registered clients of a database, for its operator.
 pub struct Registrations {

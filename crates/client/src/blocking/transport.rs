@@ -10,10 +10,10 @@ use ureq::http;
 
 use super::agent;
 use super::failures::failure;
-use super::options::Options;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
 use crate::state::StateFiles;
+use crate::transport::options::Options;
 
 /// Runs tasks. Clones are cheap and share connections.
 #[derive(Clone)]

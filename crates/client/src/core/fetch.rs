@@ -10,8 +10,9 @@ use papir_schemes::registry;
 use super::checkpoints::{OwnerTrust, Verdict, wait_for_newer};
 use super::costs::Costs;
 use super::pins;
+use super::public_cache::PublicCache;
 use super::retries::{jitter, pause};
-use super::service::Service;
+use super::service::{Bytes, Service};
 use super::settings::Settings;
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
@@ -95,6 +96,7 @@ async fn fetch_both(
     // A signed database never goes back.
     let acceptable = |version: Option<Version>| version.filter(|_| !from.trust.is_signed());
     let mut wanted = acceptable(current);
+    let cache = PublicCache::new(io, service, name, !settings.no_cache);
     for attempt in 0..MAX_FETCHES {
         if attempt > 0 {
             pause_between_changes(io, service, attempt).await;
@@ -111,33 +113,80 @@ async fn fetch_both(
             Verdict::Accepted(accepted) => Some(accepted),
             _ => None,
         };
+        let part = Part { url: &url, info: &info, accepted: accepted.as_deref(), settings };
         let of_version = path::of_version(&public, &info.version);
-        let bytes = match service.bytes_of(io, &of_version, &info.version, info.sizes.bundle).await {
+        let lookup = match part.obtain(io, service, &of_version, &cache, public_bytes).await {
             Err(error) if error.is_version_change() => {
                 wanted = acceptable(error.current_version());
                 None
             }
-            bytes => bytes?,
+            lookup => lookup?,
         };
         // The database was replaced between the two requests: the description is out of date.
-        let Some(bytes) = bytes else { continue };
-        *public_bytes += bytes.len() as u64;
-        if let Some(accepted) = &accepted {
-            let refused = |error| Error::Checkpoint { url: url.clone(), error };
-            accepted.leaf.check_public_part(&bytes).map_err(refused)?;
-        }
-        let lookup = build_lookup(&bytes, settings)?;
-        check_root(&url, &lookup, settings)?;
-        if lookup.version().to_string() != info.version {
-            let reason = format!("a public part of version {}: expected {}", lookup.version(), info.version);
-            return Err(unexpected(&url, reason));
-        }
-        if let Some(accepted) = &accepted {
-            check_leaf_root(&url, &lookup, accepted)?;
-        }
+        let Some(lookup) = lookup else { continue };
         return Ok(Fetched { info, lookup, accepted });
     }
     Err(unexpected(&url, format!("another version at each of {MAX_FETCHES} attempts")))
+}
+
+/// The public part of one version, as described.
+struct Part<'a> {
+    /// Its address, for messages.
+    url: &'a str,
+    info: &'a DatabaseInfo,
+    accepted: Option<&'a Accepted>,
+    settings: &'a Settings,
+}
+
+impl Part<'_> {
+    /// The lookup client of this version: from the stored copy if the server confirms it, else
+    /// fetched. `None` if the server has another version.
+    async fn obtain(
+        &self,
+        io: &Io,
+        service: &Service,
+        path: &str,
+        cache: &PublicCache<'_>,
+        public_bytes: &mut u64,
+    ) -> Result<Option<Lookup>> {
+        let (version, length) = (self.info.version.as_str(), self.info.sizes.bundle);
+        // A copy that fails a check is not offered, so that the server's reply decides nothing.
+        let stored = cache.read(version, length).await;
+        let fetched = match stored.and_then(|bytes| self.check(&bytes).ok()) {
+            Some(lookup) => match service.confirm_or_fetch(io, path, version, length).await? {
+                Some(Bytes::Unchanged) => return Ok(Some(lookup)),
+                Some(Bytes::Fetched(bytes)) => Some(bytes),
+                None => None,
+            },
+            None => service.bytes_of(io, path, version, length).await?,
+        };
+        let Some(bytes) = fetched else {
+            return Ok(None);
+        };
+        *public_bytes += bytes.len() as u64;
+        let lookup = self.check(&bytes)?;
+        cache.keep(version, &bytes).await;
+        Ok(Some(lookup))
+    }
+
+    /// Checks the bytes of a public part, fetched or stored, and builds its lookup client.
+    fn check(&self, bytes: &[u8]) -> Result<Lookup> {
+        let Self { url, info, accepted, settings } = *self;
+        if let Some(accepted) = accepted {
+            let refused = |error| Error::Checkpoint { url: url.to_owned(), error };
+            accepted.leaf.check_public_part(bytes).map_err(refused)?;
+        }
+        let lookup = build_lookup(bytes, settings)?;
+        check_root(url, &lookup, settings)?;
+        if lookup.version().to_string() != info.version {
+            let reason = format!("a public part of version {}: expected {}", lookup.version(), info.version);
+            return Err(unexpected(url, reason));
+        }
+        if let Some(accepted) = accepted {
+            check_leaf_root(url, &lookup, accepted)?;
+        }
+        Ok(lookup)
+    }
 }
 
 /// Fetches the description and the checkpoint of the newest version, or the description of the

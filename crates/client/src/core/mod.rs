@@ -21,11 +21,11 @@
 //! | `task` | tasks and their steps |
 //! | `platform`, `settings`, `address` | clock and randomness; settings; addresses |
 //! | `service`, `queries`, `clients` | single calls, with their retries |
-//! | `fetch`, `pins` | choice of the database, its public part and its pinned root |
+//! | `fetch`, `public_cache`, `pins` | choice of the database, its public part, the stored copy of it, its pinned root |
 //! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
 //! | `registration`, `record`, `storage`, `state_cache`, `place` | registered clients and their state |
 //! | `ready_tickets` | waiting for a client's tickets |
-//! | `session`, `lookups`, `costs` | lookups in one database |
+//! | `session`, `owned`, `lookups`, `costs` | lookups in one database |
 //! | `psi` | private set intersection |
 //! | `operator` | administration of registered clients, for the operator |
 
@@ -37,11 +37,13 @@ mod fetch;
 mod logs;
 mod lookups;
 mod operator;
+mod owned;
 mod owner_pin;
 mod pins;
 mod place;
 mod platform;
 pub mod psi;
+mod public_cache;
 mod queries;
 mod ready_tickets;
 mod record;
@@ -60,6 +62,7 @@ pub use address::Address;
 pub use costs::Costs;
 pub use logs::{ShownLog, fetch_log};
 pub use operator::{RegisteredClients, detail, ready};
+pub use owned::OwnedWanted;
 pub use owner_pin::PinnedOwner;
 pub use place::Place;
 pub use platform::Platform;

@@ -53,26 +53,27 @@ impl RegisteredClients {
     ///
     /// # Errors
     /// Errors of the network; [`Error::Http`] if the service does not allow the list.
-    pub fn list(&self) -> Task<'_, Result<Vec<ClientStatus>>> {
-        Task::new(|io| async move { self.service.client_list(&io, &self.clients).await })
+    pub fn list(&self) -> Task<'static, Result<Vec<ClientStatus>>> {
+        let Self { service, clients } = self.clone();
+        Task::new(|io| async move { service.client_list(&io, &clients).await })
     }
 
     /// One client; `None` if it does not exist.
     ///
     /// # Errors
     /// Errors of the network.
-    pub fn show(&self, id: &str) -> Task<'_, Result<Option<ClientStatus>>> {
-        let path = self.path_of(id);
-        Task::new(|io| async move { self.service.client_status(&io, &path?, None).await })
+    pub fn show(&self, id: &str) -> Task<'static, Result<Option<ClientStatus>>> {
+        let (service, path) = (self.service.clone(), self.path_of(id));
+        Task::new(|io| async move { service.client_status(&io, &path?, None).await })
     }
 
     /// Removes a client. Returns whether it existed.
     ///
     /// # Errors
     /// Errors of the network.
-    pub fn evict(&self, id: &str) -> Task<'_, Result<bool>> {
-        let path = self.path_of(id);
-        Task::new(|io| async move { self.service.remove_client(&io, &path?).await })
+    pub fn evict(&self, id: &str) -> Task<'static, Result<bool>> {
+        let (service, path) = (self.service.clone(), self.path_of(id));
+        Task::new(|io| async move { service.remove_client(&io, &path?).await })
     }
 
     fn path_of(&self, id: &str) -> Result<String> {

@@ -78,14 +78,15 @@ pub fn describe(service: Service) -> Task<'static, Result<PsiInfo>> {
 /// # Errors
 /// Errors of the network and of the service (status 404 without a set), and
 /// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
-pub fn intersect<'a>(
+pub fn intersect<'a, E: AsRef<[u8]> + Send + Sync + 'a>(
     service: Service,
     settings: Settings,
-    elements: &'a [&'a [u8]],
+    elements: Vec<E>,
 ) -> Task<'a, Result<Intersection>> {
-    Task::new(
-        move |io| async move { IntersectionTask { io: &io, service, settings }.intersect(elements).await },
-    )
+    Task::new(move |io| async move {
+        let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
+        IntersectionTask { io: &io, service, settings }.intersect(&elements).await
+    })
 }
 
 /// One intersection with a service's set.

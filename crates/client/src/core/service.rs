@@ -14,6 +14,9 @@ use super::settings::Token;
 use super::task::Io;
 use crate::error::{Error, FinalFailure, Result, unexpected};
 
+/// The status of a response that confirms the client's copy.
+const NOT_MODIFIED: u16 = 304;
+
 /// A service, and the token to send to it. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {
@@ -21,6 +24,12 @@ pub struct Service {
     token: Option<Token>,
     pub(crate) patience: Duration,
     pub(crate) platform: Arc<dyn Platform>,
+}
+
+/// The outcome of a request for bytes of which the client has a copy.
+pub(crate) enum Bytes {
+    Fetched(Vec<u8>),
+    Unchanged,
 }
 
 impl Service {
@@ -111,11 +120,40 @@ impl Service {
         limit: u64,
     ) -> Result<Option<Vec<u8>>> {
         let response = self.get(io, path, Accepted::OfVersion(version.to_owned(), limit)).await?;
-        match response.header(header::VERSION) {
-            None => Err(unexpected(&self.url(path), format!("no {} header", header::VERSION))),
-            Some(found) if found != version => Ok(None),
-            Some(_) => self.body(path, response, limit).map(Some),
+        if !self.is_of_version(path, version, &response)? {
+            return Ok(None);
         }
+        self.body(path, response, limit).map(Some)
+    }
+
+    /// Checks a copy of one version: [`Bytes::Unchanged`] if the server confirms it, else fetches at
+    /// most `limit` bytes. `None` if the server has another version.
+    pub(crate) async fn confirm_or_fetch(
+        &self,
+        io: &Io,
+        path: &str,
+        version: &str,
+        limit: u64,
+    ) -> Result<Option<Bytes>> {
+        let request = Request::get(path, Accepted::OfVersion(version.to_owned(), limit))
+            .with_header(header::IF_NONE_MATCH, format!("\"{version}\""));
+        let response = self.send(io, self.authorized(request)).await?;
+        let unchanged = response.status == NOT_MODIFIED;
+        if !unchanged && !response.is_success() {
+            return Err(self.refusal(path, response));
+        }
+        match self.is_of_version(path, version, &response)? {
+            false => Ok(None),
+            true if unchanged => Ok(Some(Bytes::Unchanged)),
+            true => Ok(Some(Bytes::Fetched(self.body(path, response, limit)?))),
+        }
+    }
+
+    /// Returns whether a response is of this version.
+    fn is_of_version(&self, path: &str, version: &str, response: &Response) -> Result<bool> {
+        let found = response.header(header::VERSION);
+        let missing = || unexpected(&self.url(path), format!("no {} header", header::VERSION));
+        Ok(found.ok_or_else(missing)? == version)
     }
 
     /// The JSON of a successful response.

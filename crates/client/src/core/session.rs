@@ -139,14 +139,16 @@ impl Session {
     /// # Errors
     /// Errors of the network and of client state.
     pub fn prepare_ahead(&mut self, lookups: usize) -> Task<'_, Result<()>> {
-        Task::new(move |io| async move {
-            self.ensure_registered(&io).await?;
-            let queries = self.lookup.queries_of(lookups);
-            match &self.registration {
-                Some(registration) => registration.prepare(self.context(&io), queries).await,
-                None => Ok(()),
-            }
-        })
+        Task::new(move |io| async move { self.prepare_lookups(&io, lookups).await })
+    }
+
+    pub(crate) async fn prepare_lookups(&mut self, io: &Io, lookups: usize) -> Result<()> {
+        self.ensure_registered(io).await?;
+        let queries = self.lookup.queries_of(lookups);
+        match &self.registration {
+            Some(registration) => registration.prepare(self.context(io), queries).await,
+            None => Ok(()),
+        }
     }
 
     /// Fetches the tickets of the next `lookups` lookups. Returns the number of lookups whose
@@ -156,16 +158,18 @@ impl Session {
     /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
     /// without such tickets.
     pub fn hold_ahead(&mut self, lookups: usize) -> Task<'_, Result<usize>> {
-        Task::new(move |io| async move {
-            self.ensure_registered(&io).await?;
-            let (each, description) = (self.lookup.queries_of(1), self.lookup.describe());
-            let Some(registration) = self.registration.as_ref().filter(|_| description.limits.tickets) else {
-                let (scheme, reason) = (description.scheme, "its clients hold no tickets".to_owned());
-                return Err(papir_core::Error::Parameters { scheme, reason }.into());
-            };
-            let most = registration.queries_per_request(&self.lookup) / each;
-            Ok(registration.hold(self.context(&io), lookups.min(most) * each).await? / each)
-        })
+        Task::new(move |io| async move { self.hold_tickets(&io, lookups).await })
+    }
+
+    pub(crate) async fn hold_tickets(&mut self, io: &Io, lookups: usize) -> Result<usize> {
+        self.ensure_registered(io).await?;
+        let (each, description) = (self.lookup.queries_of(1), self.lookup.describe());
+        let Some(registration) = self.registration.as_ref().filter(|_| description.limits.tickets) else {
+            let (scheme, reason) = (description.scheme, "its clients hold no tickets".to_owned());
+            return Err(papir_core::Error::Parameters { scheme, reason }.into());
+        };
+        let most = registration.queries_per_request(&self.lookup) / each;
+        Ok(registration.hold(self.context(io), lookups.min(most) * each).await? / each)
     }
 
     /// Looks up keys or indices. Returns their values in order, `None` for absent keys. The server
@@ -306,7 +310,7 @@ impl Session {
         self.lookup.lookups_in(self.info.max_batch.min(queries)).max(1)
     }
 
-    async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
+    pub(crate) async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
         let mut changes = 0;
         while self.registration.is_none() {
             match Registration::open(self.context(io), &self.name, &self.settings).await {

@@ -27,6 +27,8 @@ pub struct Settings {
     pub owner_key: Option<OwnerKey>,
     /// Requirements on the owner's signed checkpoints.
     pub checkpoint: CheckpointSettings,
+    /// Stores no copy of the public part, and uses none.
+    pub no_cache: bool,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
     /// Additional schemes, besides those of the registry.

@@ -63,6 +63,16 @@ impl<'a> Storage<'a> {
         self.change(StoreAction::KeepFilter(bytes)).await
     }
 
+    /// The stored public part, at most `limit` bytes of it.
+    pub(crate) async fn public_part(self, limit: u64) -> Result<Option<Vec<u8>>> {
+        self.bytes(StoreAction::PublicPart(limit)).await
+    }
+
+    /// Stores a public part and replaces an earlier one.
+    pub(crate) async fn keep_public_part(self, bytes: Vec<u8>) -> Result<()> {
+        self.change(StoreAction::KeepPublicPart(bytes)).await
+    }
+
     async fn bytes(self, action: StoreAction) -> Result<Option<Vec<u8>>> {
         match self.perform(action).await? {
             Stored::Bytes(bytes) => Ok(bytes),

@@ -57,6 +57,11 @@ pub enum StoreAction {
     Filter(u64),
     /// Stores the filter of a set and replaces an earlier one. The storage takes the lock itself.
     KeepFilter(Vec<u8>),
+    /// Reads the stored public part, at most this many bytes, without creating the slot or taking its
+    /// lock. The reply is [`Stored::Bytes`]. A storage may lose it at any time.
+    PublicPart(u64),
+    /// Stores a public part and replaces an earlier one, without the lock.
+    KeepPublicPart(Vec<u8>),
 }
 
 /// Reply of the storage. Actions without their own reply return [`Stored::Done`].

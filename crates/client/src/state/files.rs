@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::public_parts::PublicParts;
 use super::sealed::Passphrase;
 use super::slot::Slot;
 use crate::core::{StoreAction, StoreLock, StoreRequest, Stored};
@@ -58,12 +59,26 @@ impl StateFiles {
                 let _lock = slot.create_and_lock()?;
                 done(slot.keep_filter(&bytes)?)
             }
+            StoreAction::PublicPart(limit) => Stored::Bytes(self.public_parts()?.read(&request.slot, limit)),
+            StoreAction::KeepPublicPart(bytes) => done(self.keep_public_part(&request.slot, &bytes)?),
         })
     }
 
+    fn keep_public_part(&self, identity: &str, bytes: &[u8]) -> Result<()> {
+        let failed = |source| Error::StateFile { path: self.directory.clone().unwrap_or_default(), source };
+        self.public_parts()?.keep(identity, bytes).map_err(failed)
+    }
+
+    fn public_parts(&self) -> Result<PublicParts> {
+        Ok(PublicParts::new(self.directory()?))
+    }
+
     fn slot(&self, identity: &str) -> Result<Slot> {
-        let directory = self.directory.as_ref().ok_or(Error::NoStateDirectory)?;
-        Ok(Slot::new(directory, identity, self.passphrase.clone()))
+        Ok(Slot::new(self.directory()?, identity, self.passphrase.clone()))
+    }
+
+    fn directory(&self) -> Result<&Path> {
+        self.directory.as_deref().ok_or(Error::NoStateDirectory)
     }
 }
 

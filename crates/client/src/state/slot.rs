@@ -1,12 +1,12 @@
 //! The state files of one database: locked while they change, replaced atomically, durable.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use papir_lookup::Root;
-use zeroize::Zeroizing;
 
+use super::disk::{create_folder, failed, private, read, replace, stem};
 use super::place::{self, Host};
 use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
 use crate::core::{PinnedOwner, Place, SavedRegistration};
@@ -57,11 +57,7 @@ impl Slot {
 
     /// Creates the directory, accessible to its owner only, and waits for the lock.
     pub(super) fn create_and_lock(&self) -> Result<Lock> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.directory).map_err(|error| failed(&self.directory, error))?;
+        create_folder(&self.directory).map_err(|error| failed(&self.directory, error))?;
         let path = self.path("lock");
         let file = private(OpenOptions::new().create(true).write(true)).open(&path);
         let file = file.and_then(|file| file.lock().map(|()| file));
@@ -168,63 +164,16 @@ impl Slot {
     }
 
     fn replace(&self, extension: &str, bytes: &[u8]) -> Result<()> {
-        let (path, partial) = (self.path(extension), self.path("partial"));
-        let write = || {
-            // A killed process may have left one, with other permissions.
-            let _ = fs::remove_file(&partial);
-            let mut file = private(OpenOptions::new().create_new(true).write(true)).open(&partial)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&partial, &path)?;
-            sync_directory(&path)
-        };
-        write().map_err(|error| failed(&path, error))
+        let path = self.path(extension);
+        replace(&path, &self.path("partial"), &[bytes]).map_err(|error| failed(&path, error))
     }
-}
-
-/// The common path of a database's files. It contains a hash, so that file names do not reveal
-/// which services a client uses. Under a passphrase the contents do not reveal it either, except
-/// for a pinned root or owner's key.
-fn stem(directory: &Path, identity: &str) -> PathBuf {
-    let name = blake3::hash(identity.as_bytes()).to_hex();
-    directory.join(&name[..32])
-}
-
-/// At most `limit` bytes of a file, wiped when dropped; `None` if the file does not exist.
-fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(path, error)),
-    };
-    let length = file.metadata().map_err(|error| failed(path, error))?.len().min(limit);
-    let mut bytes = Zeroizing::new(Vec::with_capacity(length as usize + 1));
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
-    Ok(Some(bytes))
-}
-
-/// Restricts a file to its owner, on systems with such permissions.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
-}
-
-/// Makes a rename durable. Only Unix can sync directories.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(directory) if cfg!(unix) => File::open(directory)?.sync_all(),
-        _ => Ok(()),
-    }
-}
-
-fn failed(path: &Path, source: io::Error) -> Error {
-    Error::StateFile { path: path.to_owned(), source }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use zeroize::Zeroizing;
+
     use super::*;
 
     const IDENTITY: &str = "http://h/a";

@@ -232,7 +232,7 @@ fn bodies_of_another_version_are_not_read() {
         Service::new("https://papir.example", None, false, std::sync::Arc::new(FixedPlatform::default()))
             .unwrap();
     let mut peer = Peer::new(simple(1));
-    let settings = Settings { pin: Pin::Nothing, ..Settings::default() };
+    let settings = Settings { pin: Pin::Nothing, no_cache: true, ..Settings::default() };
     let mut step = Session::open(service, settings).start();
     let public: Request = loop {
         step = match step {

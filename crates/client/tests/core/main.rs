@@ -5,6 +5,7 @@ mod checkpoints;
 mod lookups;
 mod peer;
 mod places;
+mod public_parts;
 mod registered;
 mod signing;
 mod ticket_table;

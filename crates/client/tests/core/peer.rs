@@ -210,6 +210,8 @@ pub struct Peer {
     pub pin: Option<PinnedOwner>,
     /// The pinned root.
     pub root: Option<Root>,
+    /// The stored copy of the public part.
+    pub copy: Option<Vec<u8>>,
     /// Keys that the client keeps while it uploads them.
     kept: Option<Vec<u8>>,
 }
@@ -246,6 +248,7 @@ impl Peer {
             behind: VecDeque::new(),
             pin: None,
             root: None,
+            copy: None,
             kept: None,
         }
     }
@@ -334,7 +337,7 @@ impl Peer {
             (Method::Get, []) => json(200, &DatabaseList { databases: vec![self.info().summary()] }),
             (Method::Get, ["table"]) => json(200, &self.info()),
             (Method::Get, ["table", "checkpoint", "proof"]) => self.proof(),
-            (Method::Get, ["table", "public"]) => self.public(),
+            (Method::Get, ["table", "public"]) => self.public(call),
             (Method::Post, ["table", "query"]) => match self.script.pop_front() {
                 Some(reply) => self.refuse(reply),
                 None => self.answer(call)?,
@@ -407,10 +410,13 @@ impl Peer {
         Response { status: 200, headers, body: Ok(body) }
     }
 
-    fn public(&self) -> Response {
+    fn public(&self, call: &Call) -> Response {
         let Offer { server, bundle, .. } = self.newest();
-        let headers = vec![("papir-version".to_owned(), server.version().to_string())];
-        Response { status: 200, headers, body: Ok(bundle.to_vec()) }
+        let (version, tag) = (server.version().to_string(), format!("\"{}\"", server.version()));
+        let unchanged = call.header(header::IF_NONE_MATCH) == Some(tag.as_str());
+        let headers = vec![("papir-version".to_owned(), version), ("etag".to_owned(), tag)];
+        let (status, body) = if unchanged { (304, Vec::new()) } else { (200, bundle.to_vec()) };
+        Response { status, headers, body: Ok(body) }
     }
 
     fn refuse(&mut self, reply: Reply) -> Response {
@@ -598,6 +604,14 @@ impl Peer {
             }
             // Reading a pin is no event.
             StoreAction::Owner => return Stored::Owner(self.pin.clone()),
+            // Neither is a copy of the public part.
+            StoreAction::PublicPart(limit) => {
+                return Stored::Bytes(self.copy.clone().filter(|copy| copy.len() as u64 <= limit));
+            }
+            StoreAction::KeepPublicPart(copy) => {
+                self.copy = Some(copy);
+                return Stored::Done;
+            }
             StoreAction::HasRoot => return Stored::Found(self.root.is_some()),
             StoreAction::Root => return Stored::Root(self.root),
             other => panic!("{other:?}"),

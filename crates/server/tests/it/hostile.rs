@@ -3,9 +3,18 @@
 use std::time::Duration;
 
 use crate::support::canned::{Canned, CannedServer};
+use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{Reply, Running, config, get, indexed, lookup};
-use papir_client::{Connection, Error, Options, Pin};
+use papir_client::{Error, Options, Pin};
 use papir_core::Error as CoreError;
+
+over_both_transports! {
+    answers_of_wrong_length_are_rejected,
+    retries_are_bounded,
+    a_client_follows_three_changes_of_version,
+    public_parts_that_contradict_their_description_are_rejected,
+    servers_that_are_not_papir_servers_are_rejected,
+}
 
 /// Forwards requests to an honest service and changes the responses.
 struct TamperingServer {
@@ -49,44 +58,42 @@ impl TamperingServer {
     }
 
     /// The error of opening a connection, and the number of requests.
-    fn open_error(&self) -> (Error, usize) {
-        let error = Connection::open_even_if_not_private(&self.server.url(), None).map(drop).unwrap_err();
+    fn open_error<C: AnyConnection>(&self) -> (Error, usize) {
+        let error = C::open_even_if_not_private(&self.server.url(), None).map(drop).unwrap_err();
         assert!(!error.to_string().is_empty());
         (error, self.server.count("GET"))
     }
 
     /// The error of a lookup, and the number of query requests.
-    fn query_error(&self) -> (Error, usize) {
+    fn query_error<C: AnyConnection>(&self) -> (Error, usize) {
         let options = Options {
             allow_not_private: true,
             pin: Pin::Nothing,
             patience: Some(Duration::from_millis(500)),
             ..Options::default()
         };
-        let mut connection = Connection::open_with(&self.server.url(), &options).unwrap();
+        let mut connection = C::open_with(&self.server.url(), &options).unwrap();
         let error = connection.get_index(3).unwrap_err();
         (error, self.server.count("POST"))
     }
 }
 
-#[test]
-fn answers_of_wrong_length_are_rejected() {
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.push(0)).query_error();
+fn answers_of_wrong_length_are_rejected<C: AnyConnection>() {
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.push(0)).query_error::<C>();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
     assert_eq!(asked, 1);
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.truncate(40)).query_error();
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.truncate(40)).query_error::<C>();
     assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
     assert_eq!(asked, 1);
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.clear()).query_error();
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.clear()).query_error::<C>();
     assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
     assert_eq!(asked, 1);
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.missing = 1).query_error();
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.missing = 1).query_error::<C>();
     assert!(matches!(error, Error::Transport { .. }), "{error}");
     assert_eq!(asked, 1);
 }
 
-#[test]
-fn retries_are_bounded() {
+fn retries_are_bounded<C: AnyConnection>() {
     for (status, code, requests) in
         [(409, "wrong_version", 7..=7), (429, "busy", 3..=5), (500, "internal", 1..=1)]
     {
@@ -94,7 +101,7 @@ fn retries_are_bounded() {
             *reply = refusal(status, code);
             reply.headers.push(("retry-after", "0".to_owned()));
         });
-        let (error, asked) = refused.query_error();
+        let (error, asked) = refused.query_error::<C>();
         let Error::Http { status: found, code: found_code, message, url, .. } = &error else {
             panic!("{error}")
         };
@@ -106,51 +113,48 @@ fn retries_are_bounded() {
 
 /// A server that changes its version three times during one lookup receives four requests. The
 /// client uses the fourth answer (whose zeros do not decode).
-#[test]
-fn a_client_follows_three_changes_of_version() {
+fn a_client_follows_three_changes_of_version<C: AnyConnection>() {
     let changes = std::sync::atomic::AtomicUsize::new(0);
     let moving = TamperingServer::new("/query", move |reply| {
         if changes.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 3 {
             *reply = refusal(409, "wrong_version");
         }
     });
-    let (error, asked) = moving.query_error();
+    let (error, asked) = moving.query_error::<C>();
     assert!(matches!(error, Error::Core(_)), "{error}");
     assert_eq!(asked, 4);
 }
 
-#[test]
-fn public_parts_that_contradict_their_description_are_rejected() {
-    let (error, _) = TamperingServer::new("/public", |reply| reply.body.push(0)).open_error();
+fn public_parts_that_contradict_their_description_are_rejected<C: AnyConnection>() {
+    let (error, _) = TamperingServer::new("/public", |reply| reply.body.push(0)).open_error::<C>();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
-    let (error, _) = TamperingServer::new("/public", |reply| reply.body[30] ^= 1).open_error();
+    let (error, _) = TamperingServer::new("/public", |reply| reply.body[30] ^= 1).open_error::<C>();
     assert!(matches!(error, Error::Core(_)), "{error}");
-    let (error, _) = TamperingServer::new("/public", |reply| reply.headers.clear()).open_error();
+    let (error, _) = TamperingServer::new("/public", |reply| reply.headers.clear()).open_error::<C>();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
     let always_newer =
         TamperingServer::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
-    let (error, asked) = always_newer.open_error();
+    let (error, asked) = always_newer.open_error::<C>();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
     assert_eq!(asked, 1 + 2 * 6, "a list, then six attempts");
 }
 
-#[test]
-fn servers_that_are_not_papir_servers_are_rejected() {
-    let (error, _) =
-        TamperingServer::new("/databases", |reply| *reply = canned(200, b"<html>hello</html>")).open_error();
+fn servers_that_are_not_papir_servers_are_rejected<C: AnyConnection>() {
+    let (error, _) = TamperingServer::new("/databases", |reply| *reply = canned(200, b"<html>hello</html>"))
+        .open_error::<C>();
     assert!(matches!(&error, Error::Unexpected { reason, .. } if reason.contains("JSON")), "{error}");
-    let (error, _) =
-        TamperingServer::new("/databases", |reply| *reply = canned(404, b"<html>what</html>")).open_error();
+    let (error, _) = TamperingServer::new("/databases", |reply| *reply = canned(404, b"<html>what</html>"))
+        .open_error::<C>();
     assert!(matches!(&error, Error::Http { status: 404, code, .. } if code == "unknown"), "{error}");
     let endless =
         TamperingServer::new("/databases", |reply| *reply = canned(200, &vec![b' '; (1 << 20) + 1]));
-    assert!(matches!(endless.open_error().0, Error::TooLong { limit: 1_048_576, .. }));
+    assert!(matches!(endless.open_error::<C>().0, Error::TooLong { limit: 1_048_576, .. }));
     let elsewhere = TamperingServer::new("/databases", |reply| {
         *reply = canned(302, b"");
         reply.headers.push(("location", "http://127.0.0.1:1/".to_owned()));
     });
-    assert!(matches!(elsewhere.open_error().0, Error::Http { status: 302, .. }));
+    assert!(matches!(elsewhere.open_error::<C>().0, Error::Http { status: 302, .. }));
     let (error, _) =
-        TamperingServer::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error();
+        TamperingServer::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error::<C>();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
 }

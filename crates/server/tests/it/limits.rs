@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::secured::{dial, exchange, source, token};
-use crate::support::{Running, config, get, indexed, lookup, post, prepared, record, records, rng, send};
+use crate::support::{
+    self, Running, config, get, indexed, lookup, post, prepared, record, records, rng, send,
+};
 use chacha20::ChaCha20Rng;
-use papir_client::Connection;
 use papir_core::scheme::Goal;
 use papir_core::{NoProgress, RecordBuffer};
 use papir_server::{ClientLimits, Database, Protection, Scope, ServerConfig};
@@ -102,7 +103,7 @@ fn tokens_are_limited_separately() {
 fn the_client_waits_as_long_as_advised() {
     let server = Running::start(limited(rate("2/s", 1)), vec![indexed("table", "plain", 50)]);
     // Public part and query exceed the burst.
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     assert_eq!(connection.get_index(7).unwrap(), record(7));
 }
 
@@ -193,7 +194,7 @@ fn a_thousand_idle_connections_do_not_block_others() {
             idle.pop_front();
         }
         if count % 250 == 249 {
-            let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+            let mut connection = support::open(&server.url(), None).unwrap();
             assert_eq!(connection.get_index(7).unwrap(), record(7), "after {count} connections");
         }
     }

@@ -1,18 +1,28 @@
 //! Lookups of keys and indices over the network.
 
+use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{Running, config, indexed, key, keyed, prepared, record, rng, value};
-use papir_client::{Connection, Error};
+use papir_client::Error;
 use papir_core::{Error as CoreError, NoProgress};
 use papir_lookup::{BucketTarget, Entry, TableOptions};
 use papir_server::Database;
 
+over_both_transports! {
+    present_and_absent_keys_are_looked_up,
+    records_are_looked_up_by_index,
+    many_keys_are_sent_in_batches_and_return_in_order,
+    a_database_must_be_named_unless_it_is_the_only_one,
+    an_unreachable_server_is_named,
+    concurrent_clients_receive_their_own_answers,
+    values_that_need_several_queries_return_complete,
+}
+
 const SCHEMES: [&str; 2] = ["plain", "simple"];
 
-#[test]
-fn present_and_absent_keys_are_looked_up() {
+fn present_and_absent_keys_are_looked_up<C: AnyConnection>() {
     for scheme in SCHEMES {
         let server = Running::start(config(), vec![keyed("words", scheme, "a")]);
-        let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+        let mut connection = C::open_even_if_not_private(&server.url(), None).unwrap();
         for i in [0, 1, 500, 999] {
             assert_eq!(connection.get_key(&key(i)).unwrap(), Some(value(i, "a")), "{scheme} {i}");
         }
@@ -24,11 +34,10 @@ fn present_and_absent_keys_are_looked_up() {
     }
 }
 
-#[test]
-fn records_are_looked_up_by_index() {
+fn records_are_looked_up_by_index<C: AnyConnection>() {
     for scheme in SCHEMES {
         let server = Running::start(config(), vec![indexed("table", scheme, 300)]);
-        let mut connection = Connection::open_even_if_not_private(&server.url(), Some("table")).unwrap();
+        let mut connection = C::open_even_if_not_private(&server.url(), Some("table")).unwrap();
         for i in [0, 1, 255, 299] {
             assert_eq!(connection.get_index(i).unwrap(), record(i), "{scheme} {i}");
         }
@@ -46,10 +55,9 @@ fn records_are_looked_up_by_index() {
     }
 }
 
-#[test]
-fn many_keys_are_sent_in_batches_and_return_in_order() {
+fn many_keys_are_sent_in_batches_and_return_in_order<C: AnyConnection>() {
     let server = Running::start(config(), vec![keyed("words", "plain", "a")]);
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = C::open_even_if_not_private(&server.url(), None).unwrap();
     // A query holds several keys, and a request several queries.
     let batch = connection.lookup().lookups_in(connection.info().max_batch) as u64;
     let count = 2 * batch + 3;
@@ -73,40 +81,35 @@ fn many_keys_are_sent_in_batches_and_return_in_order() {
     }
 }
 
-#[test]
-fn a_database_must_be_named_unless_it_is_the_only_one() {
+fn a_database_must_be_named_unless_it_is_the_only_one<C: AnyConnection>() {
     let two = vec![keyed("words", "plain", "a"), indexed("table", "plain", 9)];
     let server = Running::start(config(), two);
-    let message = |result: Result<Connection, Error>| result.map(drop).unwrap_err().to_string();
-    let unnamed = message(Connection::open_even_if_not_private(&server.url(), None));
+    let message = |result: Result<C, Error>| result.map(drop).unwrap_err().to_string();
+    let unnamed = message(C::open_even_if_not_private(&server.url(), None));
     assert!(unnamed.contains("`table`, `words`") && unnamed.contains(&server.url()), "{unnamed}");
-    let unknown = Connection::open_even_if_not_private(&server.url(), Some("other"));
+    let unknown = C::open_even_if_not_private(&server.url(), Some("other"));
     assert!(matches!(&unknown, Err(Error::NoSuchDatabase { name, .. }) if name == "other"));
     assert!(message(unknown).contains("`table`, `words`"));
     let mut by_address =
-        Connection::open_even_if_not_private(&format!("{}/v1/databases/table", server.url()), None).unwrap();
+        C::open_even_if_not_private(&format!("{}/v1/databases/table", server.url()), None).unwrap();
     assert_eq!(by_address.get_index(8).unwrap(), record(8));
 }
 
-#[test]
-fn an_unreachable_server_is_named() {
+fn an_unreachable_server_is_named<C: AnyConnection>() {
     let server = Running::start(config(), vec![indexed("table", "plain", 9)]);
-    let (url, mut connection) =
-        (server.url(), Connection::open_even_if_not_private(&server.url(), None).unwrap());
+    let (url, mut connection) = (server.url(), C::open_even_if_not_private(&server.url(), None).unwrap());
     server.finish();
-    for error in [
-        connection.get_index(1).unwrap_err(),
-        Connection::open_even_if_not_private(&url, None).map(drop).unwrap_err(),
-    ] {
+    for error in
+        [connection.get_index(1).unwrap_err(), C::open_even_if_not_private(&url, None).map(drop).unwrap_err()]
+    {
         assert!(matches!(error, Error::Transport { .. }), "{error}");
         assert!(error.to_string().contains(&url), "{error}");
     }
 }
 
-#[test]
-fn concurrent_clients_receive_their_own_answers() {
+fn concurrent_clients_receive_their_own_answers<C: AnyConnection>() {
     let server = Running::start(config(), vec![keyed("words", "simple", "a")]);
-    let connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let connection = C::open_even_if_not_private(&server.url(), None).unwrap();
     std::thread::scope(|scope| {
         for client in 0..8 {
             let mut connection = connection.clone();
@@ -119,8 +122,7 @@ fn concurrent_clients_receive_their_own_answers() {
     });
 }
 
-#[test]
-fn values_that_need_several_queries_return_complete() {
+fn values_that_need_several_queries_return_complete<C: AnyConnection>() {
     // Lengths from 0 to 398 bytes in buckets of 128: every lookup sends the same number of queries.
     let value = |i: u64| vec![i as u8; (2 * i) as usize];
     let entries = (0..200).map(|i| Entry { key: key(i), value: value(i), line: i + 1 }).collect();
@@ -130,7 +132,7 @@ fn values_that_need_several_queries_return_complete() {
     assert!(lookups > 1);
     let words = Database::new("words", prepared("simple", &table.records), Some(table.layout));
     let server = Running::start(config(), vec![words]);
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = C::open_even_if_not_private(&server.url(), None).unwrap();
     let keys: Vec<_> = (0..201).map(key).collect();
     let values = connection.get_keys(&keys).unwrap();
     for (i, found) in (0..).zip(values) {

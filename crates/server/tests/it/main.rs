@@ -6,7 +6,10 @@
 
 mod access;
 mod alerting;
+mod asynchronous;
 mod batching;
+mod cached;
+mod cancelled;
 mod hostile;
 mod limits;
 mod logs;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Running, config, get, indexed, lookup, record, rng};
-use papir_client::Connection;
+use crate::support::{self, Running, config, get, indexed, lookup, record, rng};
 use rand_core::{Rng, SeedableRng};
 
 /// Total requests, from four clients with persistent connections.
@@ -82,7 +81,7 @@ fn the_server_survives_ten_thousand_malformed_requests() {
     });
     let answered = answered.into_inner();
     assert!(answered > REQUESTS / 2, "only {answered} requests received an error response");
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     assert_eq!(connection.get_index(42).unwrap(), record(42));
     let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
     assert!(!metrics.contains("code=\"internal\""), "{metrics}");

@@ -6,8 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
-use crate::support::{Running, config, get, lookup, post, prepared, record, records, rng};
-use papir_client::Connection;
+use crate::support::{self, Running, config, get, lookup, post, prepared, record, records, rng};
 use papir_server::{Database, ServerConfig};
 
 /// A service with one table of 50 records and faulty answers.
@@ -64,7 +63,7 @@ fn a_client_waits_as_long_as_a_busy_server_advises() {
     let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
     let server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     thread::scope(|scope| {
         let first = scope.spawn(|| post(&url, &body));
         latch.wait_for(1);
@@ -95,10 +94,7 @@ fn a_panic_is_an_internal_error_and_the_service_continues() {
     }
     let table = Database::new("table", prepared("plain", &records(50)), None);
     server.handle.replace(table).unwrap();
-    assert_eq!(
-        Connection::open_even_if_not_private(&server.url(), None).unwrap().get_index(4).unwrap(),
-        record(4)
-    );
+    assert_eq!(support::open(&server.url(), None).unwrap().get_index(4).unwrap(), record(4));
 }
 
 #[test]
@@ -128,7 +124,7 @@ fn bodies_that_trickle_keep_nobody_waiting() {
             stream
         })
         .collect();
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     let start = Instant::now();
     for index in 0..20 {
         assert_eq!(connection.get_index(index).unwrap(), record(index));
@@ -179,7 +175,7 @@ fn vanished_clients_free_their_permits() {
     latch.wait_for(1);
     drop(whole);
     latch.release();
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     for i in 0..20 {
         assert_eq!(connection.get_index(i).unwrap(), record(i));
     }

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::files::{build, serving};
 use crate::support::process::runs_alone;
-use crate::support::{Running, config, get, key, keyed, prepared_keys, value};
-use papir_client::Connection;
+use crate::support::{self, Running, config, get, key, keyed, prepared_keys, value};
 use papir_server::{Database, DatabaseConfig, Error, ServerConfig};
 use tempfile::TempDir;
 
@@ -35,7 +34,7 @@ fn sighup_reloads_the_snapshot() {
     let directory = TempDir::new().unwrap();
     let path = build(directory.path(), "words.papir", 100, "old");
     let server = serve(&[&path]).unwrap();
-    let mut connection = Connection::open_even_if_not_private(&server.url(), Some("words")).unwrap();
+    let mut connection = support::open(&server.url(), Some("words")).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     let before = version(&server);
     // Larger, so that queries and answers differ in length.
@@ -80,7 +79,7 @@ fn a_snapshot_that_fails_to_load_keeps_the_old_one() {
     }
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(reload().outcome, Err(Error::Load { .. })));
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     build(directory.path(), "words.papir", 100, "new");
     let loaded = reload().outcome.unwrap();
@@ -98,7 +97,7 @@ fn continuous_lookups_survive_many_swaps() {
         for (client, own) in (0..).zip(&lookups) {
             let (url, done, newest) = (server.url(), &done, &newest);
             scope.spawn(move || {
-                let mut connection = Connection::open_even_if_not_private(&url, None).unwrap();
+                let mut connection = support::open(&url, None).unwrap();
                 while !done.load(Ordering::Relaxed) {
                     let oldest = newest.load(Ordering::SeqCst);
                     let found =

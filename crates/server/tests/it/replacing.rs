@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{Running, config, indexed, key, keyed, record, value};
-use papir_client::Connection;
+use crate::support::{self, Running, config, indexed, key, keyed, record, value};
+use papir_client::{Connection, Options};
 use papir_server::ServerConfig;
 
 /// A server that switches to a scheme without privacy receives no query.
@@ -17,14 +17,17 @@ fn a_change_to_a_scheme_that_is_not_private_is_refused() {
     };
     let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
     let server = Running::start(config, vec![keyed("words", "simple", "old")]);
-    let mut connection = Connection::open(&server.url(), None).unwrap();
+    let mut connection =
+        Connection::open_with(&server.url(), &Options { no_cache: true, ..Options::default() }).unwrap();
     assert_eq!(connection.get_key(&key(3)).unwrap(), Some(value(3, "old")));
     let asked = queries.load(Ordering::SeqCst);
     server.handle.replace(keyed("words", "plain", "new")).unwrap();
     let error = connection.get_key(&key(3)).unwrap_err();
     assert!(matches!(error, papir_client::Error::Core(papir_core::Error::NotPrivate { .. })), "{error}");
     assert_eq!(queries.load(Ordering::SeqCst), asked, "a query was sent");
-    let refused = Connection::open(&server.url(), None).map(drop).unwrap_err();
+    let refused = Connection::open_with(&server.url(), &Options { no_cache: true, ..Options::default() })
+        .map(drop)
+        .unwrap_err();
     assert!(matches!(refused, papir_client::Error::Core(papir_core::Error::NotPrivate { .. })), "{refused}");
 }
 
@@ -38,7 +41,8 @@ fn a_shorter_database_does_not_reveal_whether_the_index_is_beyond_its_end() {
         let observe = move |_: &str, bytes: &[u8]| seen.lock().unwrap().push(bytes.len());
         let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
         let server = Running::start(config, vec![indexed("words", "simple", 100)]);
-        let mut connection = Connection::open(&server.url(), None).unwrap();
+        let mut connection =
+            Connection::open_with(&server.url(), &Options { no_cache: true, ..Options::default() }).unwrap();
         server.handle.replace(indexed("words", "simple", 50)).unwrap();
         let found = connection.get_index(index);
         let sizes = sizes.lock().unwrap().clone();
@@ -65,7 +69,7 @@ fn an_index_out_of_range_does_not_change_the_requests() {
     };
     let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
     let server = Running::start(config, vec![indexed("words", "plain", 100)]);
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     let beyond: Vec<u64> = (1..=100).collect();
     assert!(beyond.len() > connection.info().max_batch, "more than one request");
     let error = connection.get_indices(&beyond).unwrap_err();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::support::clients::{SMALL, clients_url, prepared_stateful, registry, start, start_with, stateful};
 use crate::support::faulty::{Fault, FaultyDatabase};
 use crate::support::tap::{Tap, Verdict};
+use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::zip::{ZIP, zip};
 use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
 use papir_client::{Connection, MoreSchemes, Options, Passphrase};
@@ -18,6 +19,19 @@ use papir_core::erased::Erased;
 use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
 use tempfile::TempDir;
+
+over_both_transports! {
+    state_persists_across_connections,
+    a_client_waits_for_its_tickets_and_uploads_each_query_once,
+    the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent,
+    of_two_copies_of_a_state_one_is_refused_and_registers_again,
+    an_evicted_client_registers_again_by_itself,
+    a_new_version_is_followed_with_the_same_keys_if_they_fit,
+    a_database_that_changes_while_a_client_registers_is_followed,
+    an_interrupted_upload_resumes_with_the_next_connection,
+    a_wrong_passphrase_is_reported_and_nothing_is_registered,
+    threads_and_connections_share_one_state,
+}
 
 static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
@@ -37,7 +51,11 @@ fn both() -> [Database; 2] {
 }
 
 fn open(url: &str, directory: &Path) -> Connection {
-    let mut connection = Connection::open_with(url, &options(directory)).unwrap();
+    open_over(url, directory)
+}
+
+fn open_over<C: AnyConnection>(url: &str, directory: &Path) -> C {
+    let mut connection = C::open_with(url, &options(directory)).unwrap();
     connection.register().unwrap();
     connection
 }
@@ -67,14 +85,13 @@ fn ids(server: &Running) -> Vec<String> {
     list["clients"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
 }
 
-#[test]
-fn state_persists_across_connections() {
+fn state_persists_across_connections<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
     let tap = Tap::passing(server.address);
     let state = folder.path().join("state");
     for round in 0..3u64 {
-        let mut connection = open(&tap.url(), &state);
+        let mut connection = open_over::<C>(&tap.url(), &state);
         assert_eq!(connection.get_index(round).unwrap(), record(round));
         assert_eq!(connection.get_indices(&[9, 9]).unwrap(), [record(9), record(9)]);
     }
@@ -84,22 +101,21 @@ fn state_persists_across_connections() {
     assert!(queries.iter().all(|(client, _)| *client == ids(&server)[0]), "one registration");
     // More queries than prepared tickets are sent in several requests.
     let many: Vec<u64> = (0..10).collect();
-    let found = open(&tap.url(), &state).get_indices(&many).unwrap();
+    let found = open_over::<C>(&tap.url(), &state).get_indices(&many).unwrap();
     assert!(found.iter().zip(0..).all(|(found, index)| *found == record(index)));
     let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
     assert_eq!(tickets, ["9,10,11,12", "13,14,15,16", "17,18"]);
 }
 
 /// Tickets take time, and the client looks up records faster than the service prepares them.
-#[test]
-fn a_client_waits_for_its_tickets_and_uploads_each_query_once() {
+fn a_client_waits_for_its_tickets_and_uploads_each_query_once<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let registry = RegistryConfig { tickets_ahead: 2, ..registry(&folder.path().join("registry")) };
     let fault = Fault::SlowTickets(Duration::from_millis(300));
     let slow = FaultyDatabase { inner: prepared_stateful(SMALL, 1), scheme: 0xfff0, fault };
     let server = start_with(registry, Database::new("table", Box::new(slow), None));
     let tap = Tap::passing(server.address);
-    let mut connection = open(&tap.url(), &folder.path().join("state"));
+    let mut connection = open_over::<C>(&tap.url(), &folder.path().join("state"));
     for index in 0..4 {
         assert_eq!(connection.get_index(index).unwrap(), record(index));
     }
@@ -131,8 +147,7 @@ fn each_record_of_a_key_lookup_uses_one_ticket() {
     assert_eq!(found, [Some(value(7, &salt)), None, Some(value(99, &salt))]);
 }
 
-#[test]
-fn the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent() {
+fn the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent<C: AnyConnection>() {
     for database in both() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
@@ -146,7 +161,7 @@ fn the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent() {
             }
             Verdict::Pass
         });
-        let mut connection = open(&tap.url(), &state);
+        let mut connection = open_over::<C>(&tap.url(), &state);
         assert_eq!(connection.get_index(3).unwrap_err().code(), "transport");
         cutting.store(false, Ordering::Relaxed);
         assert_eq!(connection.get_index(3).unwrap(), record(3));
@@ -234,13 +249,12 @@ fn a_restored_backup_registers_again_and_repeats_no_query() {
     }
 }
 
-#[test]
-fn of_two_copies_of_a_state_one_is_refused_and_registers_again() {
+fn of_two_copies_of_a_state_one_is_refused_and_registers_again<C: AnyConnection>() {
     for database in both() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
         let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
-        drop(open(&server.url(), &state));
+        drop(open_over::<C>(&server.url(), &state));
         copy_with_place(&state, &backup);
         // Both see at the start that tickets are ready, and do not ask again before their queries.
         let ready = || {
@@ -250,7 +264,8 @@ fn of_two_copies_of_a_state_one_is_refused_and_registers_again() {
         while !ready() {
             thread::sleep(Duration::from_millis(5));
         }
-        let (mut first, mut second) = (open(&server.url(), &state), open(&server.url(), &backup));
+        let (mut first, mut second) =
+            (open_over::<C>(&server.url(), &state), open_over::<C>(&server.url(), &backup));
         assert_eq!(first.get_index(1).unwrap(), record(1));
         let refused = second.get_index(2).unwrap_err();
         assert_eq!(refused.code(), "state_copied", "{refused}");
@@ -285,11 +300,10 @@ fn a_copied_folder_registers_anew_before_it_says_a_word() {
     }
 }
 
-#[test]
-fn an_evicted_client_registers_again_by_itself() {
+fn an_evicted_client_registers_again_by_itself<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
-    let mut connection = open(&server.url(), &folder.path().join("state"));
+    let mut connection = open_over::<C>(&server.url(), &folder.path().join("state"));
     let mut clone = connection.clone();
     assert_eq!(connection.get_index(1).unwrap(), record(1));
     let [id] = <[String; 1]>::try_from(ids(&server)).unwrap();
@@ -300,11 +314,10 @@ fn an_evicted_client_registers_again_by_itself() {
     assert_ne!(id, again, "one new registration for both");
 }
 
-#[test]
-fn a_new_version_is_followed_with_the_same_keys_if_they_fit() {
+fn a_new_version_is_followed_with_the_same_keys_if_they_fit<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
-    let mut connection = open(&server.url(), &folder.path().join("state"));
+    let mut connection = open_over::<C>(&server.url(), &folder.path().join("state"));
     assert_eq!(connection.get_index(1).unwrap(), record(1));
     let before = ids(&server);
     server.handle.replace(stateful(SMALL, 2)).unwrap();
@@ -312,7 +325,7 @@ fn a_new_version_is_followed_with_the_same_keys_if_they_fit() {
     assert_eq!(ids(&server), before);
     server.handle.replace(stateful(SMALL + 8, 3)).unwrap();
     assert_eq!(connection.get_index(3).unwrap(), record(3));
-    let mut later = open(&server.url(), &folder.path().join("state"));
+    let mut later = open_over::<C>(&server.url(), &folder.path().join("state"));
     assert_eq!(later.get_index(4).unwrap(), record(4));
 }
 
@@ -327,13 +340,12 @@ fn swapping(server: &Running, (method, part): (&'static str, &'static str), keys
     })
 }
 
-#[test]
-fn a_database_that_changes_while_a_client_registers_is_followed() {
+fn a_database_that_changes_while_a_client_registers_is_followed<C: AnyConnection>() {
     for keys in [SMALL, SMALL + 8] {
         let folder = TempDir::new().unwrap();
         let server = start(registry(&folder.path().join("registry")));
         let tap = swapping(&server, ("POST", "/clients "), keys);
-        let mut connection = open(&tap.url(), &folder.path().join("state"));
+        let mut connection = open_over::<C>(&tap.url(), &folder.path().join("state"));
         assert_eq!(connection.get_index(5).unwrap(), record(5));
         assert_eq!(ids(&server).len(), 1);
         let heads = tap.take();
@@ -370,8 +382,7 @@ fn an_evicted_client_registers_again_with_a_new_version() {
     assert_eq!(ids(&server).len(), 1);
 }
 
-#[test]
-fn an_interrupted_upload_resumes_with_the_next_connection() {
+fn an_interrupted_upload_resumes_with_the_next_connection<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let large = 10 << 20;
     let server = start_with(registry(&folder.path().join("registry")), stateful(large, 1));
@@ -382,7 +393,7 @@ fn an_interrupted_upload_resumes_with_the_next_connection() {
         if cut { Verdict::Cut } else { Verdict::Pass }
     });
     let state = folder.path().join("state");
-    let broken = Connection::open_with(&tap.url(), &options(&state)).unwrap().register().unwrap_err();
+    let broken = C::open_with(&tap.url(), &options(&state)).unwrap().register().unwrap_err();
     assert_eq!(broken.code(), "transport", "{broken}");
     let extensions = |folder: &Path| {
         let files = fs::read_dir(folder).unwrap();
@@ -393,7 +404,7 @@ fn an_interrupted_upload_resumes_with_the_next_connection() {
         names
     };
     assert_eq!(extensions(&state), ["keys", "lock", "state"]);
-    assert_eq!(open(&tap.url(), &state).get_index(5).unwrap(), record(5));
+    assert_eq!(open_over::<C>(&tap.url(), &state).get_index(5).unwrap(), record(5));
     assert_eq!(extensions(&state), ["lock", "state"]);
     let offsets: Vec<String> = tap
         .take()
@@ -405,33 +416,32 @@ fn an_interrupted_upload_resumes_with_the_next_connection() {
     assert_eq!(offsets, [0, part, part, 2 * part].map(|offset: usize| offset.to_string()));
 }
 
-#[test]
-fn a_wrong_passphrase_is_reported_and_nothing_is_registered() {
+fn a_wrong_passphrase_is_reported_and_nothing_is_registered<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
     let state = folder.path().join("state");
     let with =
         |passphrase: Option<&str>| Options { passphrase: passphrase.map(Passphrase::new), ..options(&state) };
-    let mut connection = Connection::open_with(&server.url(), &with(Some("right"))).unwrap();
+    let mut connection = C::open_with(&server.url(), &with(Some("right"))).unwrap();
     assert!(!state.exists() && ids(&server).is_empty(), "opening registers nothing");
     assert_eq!(connection.get_index(1).unwrap(), record(1));
     for wrong in [Some("wrong"), None] {
-        let refused = Connection::open_with(&server.url(), &with(wrong)).unwrap().get_index(1).unwrap_err();
+        let refused = C::open_with(&server.url(), &with(wrong)).unwrap().get_index(1).unwrap_err();
         assert_eq!(refused.code(), "passphrase", "{refused}");
     }
     assert_eq!(connection.get_index(2).unwrap(), record(2));
     assert_eq!(ids(&server).len(), 1);
 }
 
-#[test]
-fn threads_and_connections_share_one_state() {
+fn threads_and_connections_share_one_state<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
     let state = folder.path().join("state");
-    let first = open(&server.url(), &state);
+    let first = open_over::<C>(&server.url(), &state);
     thread::scope(|scope| {
         for number in 0..4u64 {
-            let mut connection = if number % 2 == 0 { first.clone() } else { open(&server.url(), &state) };
+            let mut connection =
+                if number % 2 == 0 { first.clone() } else { open_over::<C>(&server.url(), &state) };
             scope.spawn(move || {
                 for i in 0..3 {
                     let index = number * 7 + i;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::secured::{Authority, dial, exchange, pair};
+use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{Running, config, indexed, record};
 use papir_client::{Connection, Options, Token};
 use papir_server::{Protection, ReloadHandle, Server, ServerConfig, TlsFiles};
@@ -16,6 +17,12 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+over_both_transports! {
+    only_clients_that_trust_the_authority_connect,
+    a_token_is_not_sent_in_clear_to_a_remote_machine,
+    a_unix_socket_serves_and_is_removed_afterwards,
+}
 
 fn protected(files: &TlsFiles) -> ServerConfig {
     ServerConfig { protection: Protection { tls: Some(files.clone()), ..Protection::default() }, ..config() }
@@ -30,7 +37,11 @@ fn trusting(root: &Path) -> Options {
 }
 
 fn open(server: &Running, options: &Options) -> papir_client::Result<Connection> {
-    Connection::open_with(&format!("https://{}", server.address), options)
+    open_over(server, options)
+}
+
+fn open_over<C: AnyConnection>(server: &Running, options: &Options) -> papir_client::Result<C> {
+    C::open_with(&format!("https://{}", server.address), options)
 }
 
 fn reload(handle: &ReloadHandle) {
@@ -38,15 +49,14 @@ fn reload(handle: &ReloadHandle) {
     runtime.block_on(handle.reload()).unwrap();
 }
 
-#[test]
-fn only_clients_that_trust_the_authority_connect() {
+fn only_clients_that_trust_the_authority_connect<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let (own, other) = (Authority::new(folder.path(), "own"), Authority::new(folder.path(), "other"));
     let files = pair(folder.path());
     own.issue(&files);
     let server = start(&files);
-    assert_eq!(open(&server, &trusting(&own.root())).unwrap().get_index(7).unwrap(), record(7));
-    let refused = |options: &Options| open(&server, options).map(drop).unwrap_err().to_string();
+    assert_eq!(open_over::<C>(&server, &trusting(&own.root())).unwrap().get_index(7).unwrap(), record(7));
+    let refused = |options: &Options| open_over::<C>(&server, options).map(drop).unwrap_err().to_string();
     assert!(refused(&trusting(&other.root())).contains("certificate"));
     assert!(refused(&Options::default()).contains("certificate"), "no public authority signed it");
     let missing = Options { ca: Some(folder.path().join("missing.pem")), ..Options::default() };
@@ -173,12 +183,11 @@ fn a_stalled_handshake_is_cut_off_and_blocks_nobody() {
     assert!(begin.elapsed() >= Duration::from_millis(450), "cut off too early");
 }
 
-#[test]
-fn a_token_is_not_sent_in_clear_to_a_remote_machine() {
+fn a_token_is_not_sent_in_clear_to_a_remote_machine<C: AnyConnection>() {
     let token = Some(Token::new("papir_secret").unwrap());
     let options = Options { token, ..Options::default() };
     // Nothing listens there: a different error would show that something was sent.
-    let refused = |url: &str, options: &Options| match Connection::open_with(url, options) {
+    let refused = |url: &str, options: &Options| match C::open_with(url, options) {
         Ok(_) => panic!("{url}"),
         Err(error) => error.code().to_owned(),
     };
@@ -187,12 +196,11 @@ fn a_token_is_not_sent_in_clear_to_a_remote_machine() {
     let server = Running::start(config(), vec![indexed("table", "plain", 9)]);
     let allowed = Options { insecure_http: true, allow_not_private: true, ..options };
     let url = format!("http://{}", server.address);
-    assert_eq!(Connection::open_with(&url, &allowed).unwrap().get_index(1).unwrap(), record(1));
+    assert_eq!(C::open_with(&url, &allowed).unwrap().get_index(1).unwrap(), record(1));
 }
 
 #[cfg(unix)]
-#[test]
-fn a_unix_socket_serves_and_is_removed_afterwards() {
+fn a_unix_socket_serves_and_is_removed_afterwards<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("papir.sock");
     let listen = format!("unix:{}", path.display());
@@ -200,7 +208,7 @@ fn a_unix_socket_serves_and_is_removed_afterwards() {
     let server =
         Running::start(config.clone(), vec![indexed("table", "plain", 50), indexed("b", "plain", 9)]);
     let options = Options { database: Some("table".into()), allow_not_private: true, ..Options::default() };
-    let mut connection = Connection::open_with(&listen, &options).unwrap();
+    let mut connection = C::open_with(&listen, &options).unwrap();
     for index in [3, 49, 0] {
         assert_eq!(connection.get_index(index).unwrap(), record(index));
     }

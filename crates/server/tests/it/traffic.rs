@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::faulty::{Fault, FaultyDatabase};
 use crate::support::proxy::{Proxy, Traffic};
-use crate::support::{Running, config, indexed, key, prepared_keys, value};
-use papir_client::{Connection, Error};
+use crate::support::{self, Running, config, indexed, key, prepared_keys, value};
+use papir_client::Error;
 use papir_core::Error as CoreError;
 use papir_server::{Database, ServerConfig};
 
@@ -22,7 +22,7 @@ type Outcome = Result<Option<Vec<u8>>, Error>;
 fn observe(fault: Fault) -> (Traffic, Vec<Outcome>) {
     let server = faulty(fault);
     let proxy = Proxy::to(server.address);
-    let mut connection = Connection::open_even_if_not_private(&proxy.url(), None).unwrap();
+    let mut connection = support::open(&proxy.url(), None).unwrap();
     let batch = connection.lookup().lookups_in(connection.info().max_batch) as u64;
     let many: Vec<_> = (0..2 * batch + 1).map(key).collect();
     let mut results = vec![connection.get_key(&key(1)), connection.get_key(&key(2))];
@@ -55,7 +55,7 @@ fn traffic_is_the_same_whether_answers_decode_or_not() {
 fn traffic_is_the_same_for_every_key_present_or_absent() {
     let server = faulty(Fault::Honest);
     let proxy = Proxy::to(server.address);
-    let mut connection = Connection::open_even_if_not_private(&proxy.url(), None).unwrap();
+    let mut connection = support::open(&proxy.url(), None).unwrap();
     proxy.take();
     let mut seen = Vec::new();
     for wanted in [&b"key-1"[..], b"key-399", b"absent", b"", &[b'x'; 5000]] {
@@ -75,7 +75,7 @@ fn the_observer_sees_what_the_server_received() {
     });
     let config = ServerConfig { on_query: Some(on_query), ..config() };
     let server = Running::start(config, vec![indexed("table", "simple", 300)]);
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = support::open(&server.url(), None).unwrap();
     for _ in 0..2 {
         connection.get_index(7).unwrap();
     }

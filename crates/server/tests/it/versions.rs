@@ -6,12 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::faulty::{Fault, FaultyDatabase};
+use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{
     self, Reply, Running, config, get, indexed, key, keyed, lookup, prepared, records, rng, send, value,
 };
-use papir_client::Connection;
 use papir_lookup::Lookup;
 use papir_server::{Database, ServerConfig};
+
+over_both_transports! {
+    a_client_of_an_old_version_moves_to_the_newest,
+    no_lookup_fails_while_versions_are_swapped_under_load,
+}
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -119,10 +124,9 @@ fn an_expired_version_is_refused_and_dropped() {
     assert!(info["previous_versions"].as_array().unwrap().is_empty(), "{info}");
 }
 
-#[test]
-fn a_client_of_an_old_version_moves_to_the_newest() {
+fn a_client_of_an_old_version_moves_to_the_newest<C: AnyConnection>() {
     let server = start(Duration::from_millis(300), keyed("words", "plain", "old"));
-    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let mut connection = C::open_even_if_not_private(&server.url(), None).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     server.handle.replace(keyed("words", "plain", "new")).unwrap();
     let url = format!("{}/v1/databases/words", server.url());
@@ -175,8 +179,7 @@ impl Drop for Done<'_> {
 
 /// Swaps as fast as the clients allow: each completes one lookup between swaps. No lookup fails,
 /// although more versions are swapped than are kept.
-#[test]
-fn no_lookup_fails_while_versions_are_swapped_under_load() {
+fn no_lookup_fails_while_versions_are_swapped_under_load<C: AnyConnection>() {
     let server = start(LONG, keyed("words", "plain", "0"));
     let done = AtomicBool::new(false);
     let lookups: [AtomicUsize; 4] = Default::default();
@@ -185,7 +188,7 @@ fn no_lookup_fails_while_versions_are_swapped_under_load() {
         for (client, own) in (0..).zip(&lookups) {
             let (url, done) = (server.url(), &done);
             scope.spawn(move || {
-                let mut connection = Connection::open_even_if_not_private(&url, None).unwrap();
+                let mut connection = C::open_even_if_not_private(&url, None).unwrap();
                 while !done.load(Ordering::Relaxed) {
                     let found = connection.get_key(&key(client)).expect("a lookup failed");
                     let found = String::from_utf8(found.expect("a key is gone")).unwrap();

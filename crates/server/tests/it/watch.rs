@@ -5,8 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::files::{build, serving};
-use crate::support::{Running, get, key, value};
-use papir_client::Connection;
+use crate::support::{self, Running, get, key, value};
 use papir_server::ServerConfig;
 
 const EVERY: Duration = Duration::from_millis(20);
@@ -36,7 +35,7 @@ fn replaced_files_are_loaded() {
     let other = build(directory.path(), "other.papir", 50, "other");
     let config = ServerConfig { watch: Some(EVERY), ..serving(&[&path, &other]) };
     let server = Running::start_files(config).unwrap();
-    let mut connection = Connection::open_even_if_not_private(&server.url(), Some("words")).unwrap();
+    let mut connection = support::open(&server.url(), Some("words")).unwrap();
     let next = build(directory.path(), "next.papir", 50, "b");
     fs::rename(&next, &path).unwrap();
     until("the new file is loaded", || loads(&server, "ok") == 2);

@@ -123,7 +123,8 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
     ("papir-schemes", &["papir-research"]),
     ("papir-client", &["papir-paillier"]),
     ("papir-server", &["papir-client", "papir-paillier"]),
-    ("papir", &["papir-server", "papir-store"]),
+    // Its tests turn on its own feature `aio`.
+    ("papir", &["papir", "papir-server", "papir-store"]),
 ];
 
 /// Crates that only tests may use.
@@ -139,7 +140,7 @@ const SHARED: &[&str] = &["shared"];
 /// Layers of a crate by folder, the highest first. A folder may use those of its own layer and of
 /// lower ones.
 const LAYERS: &[(&str, &[&[&str]])] = &[
-    ("papir-client", &[&["load"], &["blocking"], &["state"], &["core"]]),
+    ("papir-client", &[&["load"], &["blocking", "aio"], &["transport"], &["state"], &["core"]]),
     (
         "papir-server",
         &[

@@ -75,6 +75,10 @@ pub enum Lie {
     Json(fn(&mut serde_json::Value)),
     /// Another version in the header, or none.
     Version(Option<&'static str>),
+    /// Another `ETag`.
+    Tag(&'static str),
+    /// Status 304 in place of the body.
+    Unchanged,
     /// From now on, another database.
     Swap(Other),
     /// From now on, this checkpoint.
@@ -192,6 +196,14 @@ impl<'a> Liar<'a> {
                 response.headers.retain(|(name, _)| name != header::VERSION);
                 let header = |version: &str| (header::VERSION.to_owned(), version.to_owned());
                 response.headers.extend(version.map(header));
+            }
+            Lie::Tag(tag) => {
+                response.headers.retain(|(name, _)| name != "etag");
+                response.headers.push(("etag".to_owned(), (*tag).to_owned()));
+            }
+            Lie::Unchanged => {
+                response.status = 304;
+                body.clear();
             }
             Lie::PublicOf(other) => *body = self.side.other(*other).bundle.to_vec(),
             _ => {}

@@ -24,10 +24,14 @@ mod signed;
 mod socket;
 mod world;
 
+use socket::Transport;
 use world::World;
 
 /// Against most schemes, every ninth script is also played over HTTP.
 const SOME: usize = 9;
+/// Every 45th is played over the asynchronous transport.
+#[cfg(feature = "aio")]
+const FEW: usize = 45;
 
 /// One test for each private scheme, so that a failure names it.
 macro_rules! traces {
@@ -67,16 +71,26 @@ traces! {
 fn every_script(name: &str) {
     let world = World::of(&name.replace('_', "-"));
     let over_http = if name == "simple" { 1 } else { SOME };
+    assert!(name != "simple" || world.sides.iter().all(|side| side.keeps_copies()), "no script has a copy");
     for side in &world.sides {
         scripts::all().iter().for_each(|script| runs::compare(&world, side, script));
-        scripts::all().iter().step_by(over_http).for_each(|script| socket::compare(&world, side, script));
+        scripts::all()
+            .iter()
+            .step_by(over_http)
+            .for_each(|script| socket::compare(&world, side, script, Transport::Blocking));
+        // The core decides on requests, so a few scripts show that this transport adds none.
+        #[cfg(feature = "aio")]
+        scripts::all()
+            .iter()
+            .step_by(if name == "simple" { SOME } else { FEW })
+            .for_each(|script| socket::compare(&world, side, script, Transport::Async));
     }
 }
 
 #[test]
 fn there_are_enough_scripts_and_their_names_differ() {
     let mut names: Vec<_> = scripts::all().iter().map(|script| script.name.clone()).collect();
-    assert!(names.len() >= 124, "{}", names.len());
+    assert!(names.len() >= 134, "{}", names.len());
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), scripts::all().len());

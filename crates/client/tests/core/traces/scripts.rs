@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::liar::{Fault, Lie, Place};
 use super::signed::Shown;
 use super::world::{Other, Side, Want};
-use crate::peer::Peer;
+use crate::peer::{Offer, Peer};
 
 /// Faults that are played together.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Script {
     pub waits: bool,
     /// Set if the database is signed.
     pub signed: bool,
+    /// The client's copy of the public part at the start.
+    pub copy: Copied,
 }
 
 impl Script {
@@ -29,12 +31,14 @@ impl Script {
         (self.start == Start::Any || side.registered.is_some())
             && (!uploads || side.uploads())
             && !(self.signed && by_key)
+            && (self.copy == Copied::Nothing || side.keeps_copies())
     }
 
     /// The service at the start of the script.
     pub fn peer(&self, side: &Side, registered: bool) -> Peer {
         let mut peer = side.peer(registered);
         peer.log = if self.signed { Shown::Current.log(side) } else { None };
+        peer.copy = self.copy.of(side);
         peer
     }
 }
@@ -48,6 +52,40 @@ pub enum Start {
     Registered,
     /// A client of a scheme with client keys that must register first.
     New,
+}
+
+/// A client's copy of the public part at the start of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// None, although the client keeps copies.
+    Nothing,
+    /// The true one.
+    Current,
+    /// That of an earlier version.
+    Stale,
+    /// The true one with another bit.
+    Damaged,
+    /// The name of the true version, and the public part of half of the records.
+    Forged,
+}
+
+impl Copied {
+    fn of(self, side: &Side) -> Option<Vec<u8>> {
+        let named = |version: &Offer, part: &Offer| {
+            [version.server.version().to_string().as_bytes(), part.bundle.as_slice()].concat()
+        };
+        let mut current = named(&side.offer, &side.offer);
+        match self {
+            Self::Nothing => None,
+            Self::Current => Some(current),
+            Self::Stale => Some(named(&side.other(Other::Newer), &side.other(Other::Newer))),
+            Self::Damaged => {
+                *current.last_mut().unwrap() ^= 1;
+                Some(current)
+            }
+            Self::Forged => Some(named(&side.offer, &side.other(Other::Half))),
+        }
+    }
 }
 
 /// The first response, the second one, all of them.
@@ -103,6 +141,7 @@ pub fn all() -> Vec<Script> {
         uploading(),
         signing(),
         tickets(),
+        copies(),
     ]
     .concat()
 }
@@ -119,6 +158,7 @@ fn script(name: impl Into<String>, faults: &[(Place, Range<usize>, Lie)]) -> Scr
         start: Start::Any,
         waits: false,
         signed: false,
+        copy: Copied::Nothing,
     }
 }
 
@@ -389,4 +429,26 @@ fn tickets() -> Vec<Script> {
         all("gone each time", Lie::Refuse(410, "client_gone")),
         told("one after the other", &turns),
     ]
+}
+
+/// Lies to a client that keeps copies of public parts.
+fn copies() -> Vec<Script> {
+    let with = |copy, name: &str, when, lie| Script {
+        copy,
+        ..script(format!("copy {copy:?}: {name}"), &[(Place::Public, when, lie)])
+    };
+    let mut scripts: Vec<_> = [Copied::Current, Copied::Stale, Copied::Damaged, Copied::Forged]
+        .into_iter()
+        .map(|copy| with(copy, "no lie", FIRST, Lie::Late(0)))
+        .collect();
+    scripts.extend([
+        with(Copied::Nothing, "confirmed although there is none", FIRST, Lie::Unchanged),
+        with(Copied::Stale, "confirmed although it was not offered", ALL, Lie::Unchanged),
+        with(Copied::Current, "confirmed for another version", ALL, Lie::Version(Some("0123456789abcdef"))),
+        with(Copied::Current, "confirmed for no version", ALL, Lie::Version(None)),
+        with(Copied::Current, "confirmed under another tag", FIRST, Lie::Tag("\"0123456789abcdef\"")),
+    ]);
+    let swap = [(Place::Query, FIRST, Lie::Swap(Other::Newer))];
+    scripts.push(Script { copy: Copied::Current, ..script("copy: replaced at the first query", &swap) });
+    scripts
 }

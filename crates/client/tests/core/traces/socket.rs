@@ -1,4 +1,4 @@
-//! The same over HTTP: the blocking transport adds no request of its own.
+//! The same over HTTP: the transports add no requests of their own.
 //!
 //! The server sees connections, request lines, headers and lengths.
 
@@ -15,7 +15,7 @@ use papir_protocol::header;
 
 use super::liar::Liar;
 use super::runs::{OPENINGS, assert_same, calls};
-use super::scripts::{Script, Start};
+use super::scripts::{Copied, Script, Start};
 use super::world::{Side, Want, World};
 use crate::peer::Call;
 
@@ -26,19 +26,29 @@ enum Seen {
     Request { line: String, headers: Vec<(String, String)>, bytes: usize },
 }
 
+/// A transport of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Blocking,
+    #[cfg(feature = "aio")]
+    Async,
+}
+
 /// Plays a script over HTTP for every lookup of a database.
-pub fn compare(world: &World, side: &Side, script: &Script) {
-    if script.waits || !script.applies_to(side) {
+pub fn compare(world: &World, side: &Side, script: &Script, transport: Transport) {
+    // `papir-server --test it cached` has copies over HTTP.
+    if script.waits || script.copy != Copied::Nothing || !script.applies_to(side) {
         return;
     }
-    let first = observe(world, side, script, &side.wanted[0]);
+    let first = observe(world, side, script, &side.wanted[0], transport);
+    assert!(!first.is_empty());
     for want in &side.wanted[1..] {
-        let other = observe(world, side, script, want);
-        assert_same(&first, &other, &format!("over HTTP: {}: {want:?}", script.name));
+        let other = observe(world, side, script, want, transport);
+        assert_same(&first, &other, &format!("{transport:?}: {}: {want:?}", script.name));
     }
 }
 
-fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Vec<Seen> {
+fn observe(world: &World, side: &Side, script: &Script, want: &Want, transport: Transport) -> Vec<Seen> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let state = tempfile::tempdir().unwrap();
@@ -60,15 +70,36 @@ fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Vec<Seen
             })
         });
         if script.start != Start::New && side.registered.is_some() {
-            Connection::open_with(&url, &options).unwrap().register().unwrap();
+            transport.register(&url, &options);
         }
         service.lock().unwrap().1 = Liar::new(side, &script.faults);
         // Opened again after an error: the client may resume what was interrupted.
-        let _ = (0..OPENINGS).any(|_| look_up(&url, &options, side, want).is_ok());
+        let _ = (0..OPENINGS).any(|_| transport.look_up(&url, &options, side, want).is_ok());
         stopped.store(true, Ordering::SeqCst);
         let _ = TcpStream::connect(listener.local_addr().unwrap());
     });
-    seen.into_inner().unwrap()
+    let mut seen = seen.into_inner().unwrap();
+    // Whether a connection is free again in time depends on the threads of the runtime.
+    seen.retain(|seen| transport == Transport::Blocking || *seen != Seen::Connected);
+    seen
+}
+
+impl Transport {
+    fn register(self, url: &str, options: &Options) {
+        match self {
+            Self::Blocking => Connection::open_with(url, options).unwrap().register().unwrap(),
+            #[cfg(feature = "aio")]
+            Self::Async => asynchronous::register(url, options),
+        }
+    }
+
+    fn look_up(self, url: &str, options: &Options, side: &Side, want: &Want) -> Result<(), Error> {
+        match self {
+            Self::Blocking => look_up(url, options, side, want),
+            #[cfg(feature = "aio")]
+            Self::Async => asynchronous::look_up(url, options, side, want),
+        }
+    }
 }
 
 /// The usual calls. Errors do not stop the caller.
@@ -87,23 +118,64 @@ fn look_up(url: &str, options: &Options, side: &Side, want: &Want) -> Result<(),
     Ok(())
 }
 
+/// The same calls over the asynchronous transport.
+#[cfg(feature = "aio")]
+mod asynchronous {
+    use papir_client::aio::Connection;
+    use papir_client::{Error, Options};
+    use tokio::runtime::Runtime;
+
+    use super::super::runs::calls;
+    use super::super::world::{Side, Want};
+
+    pub fn register(url: &str, options: &Options) {
+        let register = async { Connection::open_with(url, options).await?.register().await };
+        Runtime::new().unwrap().block_on(register).unwrap();
+    }
+
+    pub fn look_up(url: &str, options: &Options, side: &Side, want: &Want) -> Result<(), Error> {
+        Runtime::new().unwrap().block_on(async {
+            let mut connection = Connection::open_with(url, options).await?;
+            for call in calls(side, want) {
+                let _ = match want {
+                    Want::Index(_) => {
+                        let indices: Vec<_> = call.iter().map(|want| want.index()).collect();
+                        connection.get_indices(&indices).await.map(drop)
+                    }
+                    Want::Key(_) => {
+                        let keys: Vec<_> = call.iter().map(|want| want.key()).collect();
+                        connection.get_keys(&keys).await.map(drop)
+                    }
+                };
+            }
+            Ok(())
+        })
+    }
+}
+
 type Deliver<'a> = dyn Fn(&Call) -> Result<Response, Failure> + Sync + 'a;
 
-/// Serves one connection after the other.
+/// Serves each connection on its own thread: a client may leave one open and open another.
 fn serve(listener: &TcpListener, stopped: &AtomicBool, seen: &Mutex<Vec<Seen>>, deliver: &Deliver<'_>) {
-    for stream in listener.incoming() {
-        if stopped.load(Ordering::SeqCst) {
-            return;
-        }
-        seen.lock().unwrap().push(Seen::Connected);
-        let stream = stream.unwrap();
-        let mut reader = BufReader::new(&stream);
-        while let Some((line, call)) = read_call(&mut reader) {
-            let headers = call.headers.iter().filter(|(name, _)| name != "host").cloned().collect();
-            seen.lock().unwrap().push(Seen::Request { line, headers, bytes: call.body.len() });
-            if !deliver(&call).is_ok_and(|response| write(&stream, response)) {
-                break;
+    thread::scope(|scope| {
+        for stream in listener.incoming() {
+            if stopped.load(Ordering::SeqCst) {
+                return;
             }
+            seen.lock().unwrap().push(Seen::Connected);
+            let stream = stream.unwrap();
+            scope.spawn(move || serve_connection(&stream, seen, deliver));
+        }
+    });
+}
+
+fn serve_connection(stream: &TcpStream, seen: &Mutex<Vec<Seen>>, deliver: &Deliver<'_>) {
+    let mut reader = BufReader::new(stream);
+    while let Some((line, call)) = read_call(&mut reader) {
+        let headers = call.headers.iter().filter(|(name, _)| name != "host").cloned().collect();
+        seen.lock().unwrap().push(Seen::Request { line, headers, bytes: call.body.len() });
+        if !deliver(&call).is_ok_and(|response| write(stream, response)) {
+            break;
         }
     }
 }

@@ -150,6 +150,11 @@ impl Side {
         self.offer.server.describe().sizes.keys > 64 << 10
     }
 
+    /// Returns whether clients keep copies of the public part.
+    pub fn keeps_copies(&self) -> bool {
+        self.offer.bundle.len() >= 16 << 10
+    }
+
     pub fn other(&self, other: Other) -> Offer {
         self.others.iter().find(|(one, _)| *one == other).unwrap().1.clone()
     }

@@ -9,6 +9,7 @@ pub mod process;
 pub mod proxy;
 pub mod secured;
 pub mod tap;
+pub mod transports;
 pub mod zip;
 
 use std::net::SocketAddr;
@@ -207,6 +208,11 @@ pub fn get(url: &str) -> Reply {
 
 pub fn post(url: &str, body: &[u8]) -> Reply {
     send("POST", url, &[], body)
+}
+
+/// A connection that stores nothing.
+pub fn open(url: &str, database: Option<&str>) -> papir_client::Result<papir_client::Connection> {
+    transports::AnyConnection::open_even_if_not_private(url, database)
 }
 
 /// A lookup client from the service's public part.

@@ -1,46 +1,30 @@
 //! Connections over TLS.
+//!
+//! ureq's own connector cannot be given a verifier, so this one replaces it.
 
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use ureq::Error;
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
-use super::verifier::{Presented, Verifier};
-
 /// Wraps connections to `https` addresses in TLS.
-pub(crate) struct TlsConnector(Arc<ClientConfig>);
+pub(super) struct TlsConnector(Arc<ClientConfig>);
 
 /// One connection over TLS.
-pub(crate) struct Encrypted {
+pub(super) struct Encrypted {
     buffers: LazyBuffers,
     stream: StreamOwned<ClientConnection, TransportAdapter>,
 }
 
 impl TlsConnector {
-    /// Trusts the given root certificates or, without them, the public ones. Stores the
-    /// certificates of servers in `presented`.
-    ///
-    /// # Errors
-    /// No given certificate can be a root.
-    pub(crate) fn new(
-        given: Option<Vec<CertificateDer<'static>>>,
-        presented: Presented,
-    ) -> Result<Self, rustls::Error> {
-        let provider = Arc::new(default_provider());
-        let verifier = Verifier::new(given, presented, Arc::clone(&provider))?;
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
-            .with_no_client_auth();
-        Ok(Self(Arc::new(config)))
+    pub(super) fn new(config: ClientConfig) -> Self {
+        Self(Arc::new(config))
     }
 }
 

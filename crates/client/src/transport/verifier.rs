@@ -32,6 +32,7 @@ pub(crate) struct Presented(Arc<Mutex<Option<CertificateSummary>>>);
 
 impl Presented {
     /// The certificate, if one was presented that parses.
+    #[cfg(feature = "blocking")]
     pub(crate) fn get(&self) -> Option<CertificateSummary> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

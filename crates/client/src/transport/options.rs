@@ -34,8 +34,11 @@ pub struct Options {
     /// PEM file of root certificates to trust instead of the public ones.
     pub ca: Option<PathBuf>,
     /// The directory of client state; `None` for [`crate::default_state_directory`]. It holds the
-    /// state of registered clients, and pins.
+    /// state of registered clients, pins, and copies of public parts.
     pub state: Option<PathBuf>,
+    /// Stores no copy of the public part in the directory of client state, and uses none. By default
+    /// a public part of 16 KiB or more is stored, and fetched again only when the database changes.
+    pub no_cache: bool,
     /// The passphrase that encrypts the state on disk; `None` relies on the files' permissions.
     pub passphrase: Option<Passphrase>,
     /// The key of the database's owner. It is needed to register with an encrypted database, but
@@ -61,7 +64,7 @@ impl Options {
     }
 
     /// The service at an address.
-    pub(super) fn service(&self, url: &str) -> Result<Service> {
+    pub(crate) fn service(&self, url: &str) -> Result<Service> {
         let service = Service::new(url, self.token.clone(), self.insecure_http, Arc::new(Native::default()))?;
         Ok(match self.patience {
             Some(patience) => service.with_patience(patience),
@@ -70,7 +73,7 @@ impl Options {
     }
 
     /// The settings of the protocol core.
-    pub(super) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         Settings {
             database: self.database.clone(),
             allow_not_private: self.allow_not_private,
@@ -78,6 +81,7 @@ impl Options {
             pin: self.pin,
             owner_key: self.owner_key.clone(),
             checkpoint: self.checkpoint.clone(),
+            no_cache: self.no_cache,
             rotation: self.rotation,
             schemes: self.schemes.clone(),
             watcher: self.watcher.clone(),
@@ -85,7 +89,7 @@ impl Options {
     }
 
     /// The storage of client state.
-    pub(super) fn files(&self) -> StateFiles {
+    pub(crate) fn files(&self) -> StateFiles {
         StateFiles::new(self.state.clone(), self.passphrase.clone())
     }
 }

@@ -1,0 +1,191 @@
+//! An asynchronous connection to one database of a service.
+
+use papir_checkpoint::Accepted;
+use papir_lookup::Lookup;
+use papir_protocol::{DatabaseDetail, DatabaseInfo};
+use zeroize::Zeroizing;
+
+use super::transport::Transport;
+use crate::core::{self, Costs, OwnedWanted, Session, ShownLog, Task};
+use crate::error::Result;
+use crate::transport::options::Options;
+
+/// A private client of one database of a service. Clones share the public part, and start with the
+/// same costs.
+#[derive(Clone)]
+pub struct Connection {
+    session: Session,
+    transport: Transport,
+}
+
+/// Checks that a service has loaded all its databases. No token is needed, and none is sent.
+///
+/// # Errors
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network, and
+/// [`Error::Http`](crate::Error::Http) with status 503 while it is loading.
+pub async fn ready(url: &str, options: &Options) -> Result<()> {
+    let options = Options { token: None, ..options.clone() };
+    let service = options.service(url)?;
+    Transport::new(service.address(), &options)?.run(core::ready(service)).await
+}
+
+/// Describes a database of a service, with the earlier versions that it still answers.
+///
+/// # Errors
+/// [`Error::BadUrl`](crate::Error::BadUrl),
+/// [`Error::NoSuchDatabase`](crate::Error::NoSuchDatabase),
+/// [`Error::ChooseDatabase`](crate::Error::ChooseDatabase), errors of the network.
+pub async fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
+    let service = options.service(url)?;
+    Transport::new(service.address(), options)?.run(core::detail(service, options.settings())).await
+}
+
+/// Fetches what a service shows of a signed database, for comparisons. Signatures are not verified.
+///
+/// # Errors
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network,
+/// [`Error::NoCheckpoint`](crate::Error::NoCheckpoint) and
+/// [`Error::Checkpoint`](crate::Error::Checkpoint).
+pub async fn fetch_log(url: &str, options: &Options) -> Result<ShownLog> {
+    let service = options.service(url)?;
+    Transport::new(service.address(), options)?.run(core::fetch_log(service, options.settings())).await
+}
+
+impl Connection {
+    /// Connects to a database and fetches its public part. The database is the named one, else the
+    /// one in the address, else the service's only one.
+    ///
+    /// # Errors
+    /// [`Error::BadUrl`], [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the
+    /// network, and [`Error::Core`] if the public part is damaged or its scheme is unknown or not
+    /// private.
+    ///
+    /// [`Error::BadUrl`]: crate::Error::BadUrl
+    /// [`Error::NoSuchDatabase`]: crate::Error::NoSuchDatabase
+    /// [`Error::ChooseDatabase`]: crate::Error::ChooseDatabase
+    /// [`Error::Core`]: crate::Error::Core
+    pub async fn open(url: &str, database: Option<&str>) -> Result<Self> {
+        Self::open_with(url, &Options::of_database(database)).await
+    }
+
+    /// Like [`Connection::open`], but also allows schemes that reveal to the server which record is
+    /// read.
+    ///
+    /// # Errors
+    /// The errors of [`Connection::open`], except for schemes that are not private.
+    pub async fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
+        let options = Options { allow_not_private: true, ..Options::of_database(database) };
+        Self::open_with(url, &options).await
+    }
+
+    /// Like [`Connection::open`], with all options.
+    ///
+    /// # Errors
+    /// The errors of [`Connection::open`].
+    pub async fn open_with(url: &str, options: &Options) -> Result<Self> {
+        let service = options.service(url)?;
+        let transport = Transport::new(service.address(), options)?;
+        let session = transport.run(Session::open(service, options.settings())).await?;
+        Ok(Self { session, transport })
+    }
+
+    /// In schemes with client keys, registers with the service or resumes the saved registration.
+    /// Lookups do this by themselves. Call it first to send large keys ahead of time. If the
+    /// database changes meanwhile, it starts again from the new public part, at most three times.
+    ///
+    /// # Errors
+    /// Errors of the network, of the service, and of client state, such as
+    /// [`Error::Passphrase`](crate::Error::Passphrase).
+    pub async fn register(&mut self) -> Result<()> {
+        self.run(Session::register_owned).await
+    }
+
+    /// The server's description of the database.
+    pub fn info(&self) -> &DatabaseInfo {
+        self.session.info()
+    }
+
+    /// The lookup client of the current version, which knows its sizes, security and parameters.
+    pub fn lookup(&self) -> &Lookup {
+        self.session.lookup()
+    }
+
+    /// The owner's checkpoint of the current version; `None` if the database is not signed.
+    pub fn checkpoint(&self) -> Option<&Accepted> {
+        self.session.checkpoint()
+    }
+
+    /// The costs since the connection was opened, without those of futures that were dropped.
+    pub fn costs(&self) -> Costs {
+        self.session.costs()
+    }
+
+    /// Does in advance the work of `lookups` lookups that does not depend on what is looked up. In
+    /// schemes with masks this decrypts masks, which takes seconds for each. The result is kept in
+    /// memory for this connection and its clones. Nothing is sent except a missing registration.
+    ///
+    /// # Errors
+    /// Errors of the network and of client state.
+    pub async fn prepare_ahead(&mut self, lookups: usize) -> Result<()> {
+        self.run(|session| session.prepare_ahead_owned(lookups)).await
+    }
+
+    /// Fetches the tickets of the next `lookups` lookups and stores them with the client's state.
+    /// Answers to these lookups are shorter and faster to decode. Returns the number of lookups
+    /// whose tickets are held, which is limited by the number of tickets that the service prepares
+    /// ahead. The tickets are valid for this version of the database only.
+    ///
+    /// # Errors
+    /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
+    /// without such tickets.
+    pub async fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
+        self.run(|session| session.hold_ahead_owned(lookups)).await
+    }
+
+    /// The value of a key; `None` if the database does not have the key.
+    ///
+    /// # Errors
+    /// Errors of the network, of the service, and of [`papir_lookup::Pending::finish`].
+    pub async fn get_key(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.get_keys(&[key]).await?.into_iter().next().flatten())
+    }
+
+    /// The values of several keys, in order. The server learns the number of keys.
+    ///
+    /// # Errors
+    /// The errors of [`Connection::get_key`]. One failure fails all lookups.
+    pub async fn get_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        let owned = |key: &K| OwnedWanted::Key(Zeroizing::new(key.as_ref().to_vec()));
+        let wanted = keys.iter().map(owned).collect();
+        self.run(|session| session.get_owned(wanted)).await
+    }
+
+    /// The record at an index.
+    ///
+    /// # Errors
+    /// The errors of [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the
+    /// answer: record 0 is queried instead, since the number of records comes from the server.
+    pub async fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
+        Ok(self.get_indices(&[index]).await?.into_iter().next().unwrap_or_default())
+    }
+
+    /// The records at several indices, in order. The server learns the number of indices.
+    ///
+    /// # Errors
+    /// The errors of [`Connection::get_index`]. One failure fails all lookups.
+    pub async fn get_indices(&mut self, indices: &[u64]) -> Result<Vec<Vec<u8>>> {
+        let wanted = indices.iter().map(|&index| OwnedWanted::Index(Zeroizing::new(index))).collect();
+        let values = self.run(|session| session.get_owned(wanted)).await?;
+        Ok(values.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// Runs a task with a clone of the session, which replaces the session once the task is done.
+    async fn run<T: Send + 'static>(
+        &mut self,
+        task: impl FnOnce(Session) -> Task<'static, (Session, Result<T>)>,
+    ) -> Result<T> {
+        let (session, outcome) = self.transport.run(task(self.session.clone())).await;
+        self.session = session;
+        outcome
+    }
+}

@@ -1,0 +1,27 @@
+//! The asynchronous client, for tokio: HTTP by reqwest, over TCP, TLS or Unix sockets.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), papir_client::Error> {
+//! let mut connection = papir_client::aio::Connection::open("http://127.0.0.1:7470", None).await?;
+//! let value: Option<Vec<u8>> = connection.get_key(b"some key").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It has the same operations, options and errors as the blocking client, and sends the same
+//! requests. It needs a tokio runtime with I/O and time, of either kind. Encryption, decryption and
+//! files are work of milliseconds to seconds, which runs on the runtime's blocking threads.
+//!
+//! A future may be dropped at any time. The connection is then as it was before, the state on disk
+//! is consistent, and its lock is released, after at most the step that is running. A ticket whose
+//! use was stored is used up.
+
+mod connection;
+mod failures;
+mod http;
+pub mod psi;
+mod registrations;
+mod transport;
+
+pub use connection::{Connection, detail, fetch_log, ready};
+pub use registrations::Registrations;

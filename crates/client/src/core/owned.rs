@@ -1,0 +1,68 @@
+//! Tasks that own their session, for transports that move them between threads.
+//!
+//! A task returns its session together with the outcome. If the task is dropped, the caller's own
+//! session is still the one before it, and the next task finds in the storage what has changed.
+
+use papir_lookup::Wanted;
+use zeroize::Zeroizing;
+
+use super::session::Session;
+use super::task::Task;
+use crate::error::Result;
+
+/// A key or an index to look up. Wiped when dropped.
+pub enum OwnedWanted {
+    /// The value of a key.
+    Key(Zeroizing<Vec<u8>>),
+    /// The record at an index.
+    Index(Zeroizing<u64>),
+}
+
+impl OwnedWanted {
+    fn borrowed(&self) -> Wanted<'_> {
+        match self {
+            Self::Key(key) => Wanted::Key(key),
+            Self::Index(index) => Wanted::Index(**index),
+        }
+    }
+}
+
+impl Session {
+    /// Like [`Session::register`].
+    pub fn register_owned(mut self) -> Task<'static, (Self, Result<()>)> {
+        Task::new(|io| async move {
+            let registered = self.ensure_registered(&io).await;
+            (self, registered)
+        })
+    }
+
+    /// Like [`Session::prepare_ahead`].
+    pub fn prepare_ahead_owned(mut self, lookups: usize) -> Task<'static, (Self, Result<()>)> {
+        Task::new(move |io| async move {
+            let prepared = self.prepare_lookups(&io, lookups).await;
+            (self, prepared)
+        })
+    }
+
+    /// Like [`Session::hold_ahead`].
+    pub fn hold_ahead_owned(mut self, lookups: usize) -> Task<'static, (Self, Result<usize>)> {
+        Task::new(move |io| async move {
+            let held = self.hold_tickets(&io, lookups).await;
+            (self, held)
+        })
+    }
+
+    /// Like [`Session::get`].
+    #[expect(clippy::type_complexity, reason = "the session and the values")]
+    pub fn get_owned(
+        mut self,
+        wanted: Vec<OwnedWanted>,
+    ) -> Task<'static, (Self, Result<Vec<Option<Vec<u8>>>>)> {
+        Task::new(|io| async move {
+            let borrowed: Vec<_> = wanted.iter().map(OwnedWanted::borrowed).collect();
+            let values = self.look_up(&io, &borrowed).await;
+            drop(borrowed);
+            (self, values)
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The stored copy of a database's public part.
+//!
+//! A copy is offered to the server (`If-None-Match`) only if it is of the version that the server
+//! describes, and passes every check of a fetched one. A server therefore learns one bit: whether
+//! this client has fetched this version before.
+
+use super::service::Service;
+use super::storage::Storage;
+use super::task::Io;
+
+/// Shortest public part that is stored, in bytes. A shorter one costs little more than the request
+/// that offers its copy.
+const MIN_BYTES: u64 = 16 << 10;
+
+/// The stored copy of one database.
+pub(crate) struct PublicCache<'a> {
+    io: &'a Io,
+    /// `None` if nothing is stored.
+    slot: Option<String>,
+}
+
+impl<'a> PublicCache<'a> {
+    /// The copy of the database `name`, or one that stores nothing.
+    pub(crate) fn new(io: &'a Io, service: &Service, name: &str, stores: bool) -> Self {
+        Self { io, slot: stores.then(|| service.address.identity(name)) }
+    }
+
+    /// The public part of this version and length, if it is stored.
+    pub(crate) async fn read(&self, version: &str, length: u64) -> Option<Vec<u8>> {
+        let slot = self.slot.as_ref().filter(|_| length >= MIN_BYTES)?;
+        let limit = length.saturating_add(version.len() as u64);
+        let mut bytes = Storage::new(self.io, slot).public_part(limit).await.ok()??;
+        if !bytes.starts_with(version.as_bytes()) {
+            return None;
+        }
+        bytes.drain(..version.len());
+        Some(bytes)
+    }
+
+    /// Stores the public part of this version in place of an earlier one. Without a writable storage
+    /// it is fetched again next time.
+    pub(crate) async fn keep(&self, version: &str, bytes: &[u8]) {
+        if let Some(slot) = self.slot.as_ref().filter(|_| bytes.len() as u64 >= MIN_BYTES) {
+            let _ = Storage::new(self.io, slot).keep_public_part([version.as_bytes(), bytes].concat()).await;
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Failures that no retry resolves, in words and with the remedy.
+
+use rustls::CertificateError;
+
+use super::verifier::RefusedCertificate;
+use crate::error::FinalFailure;
+
+const DAY: u64 = 86_400;
+
+/// The failure for an error of TLS; `None` if a retry may resolve it. `base` is the service's address.
+pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
+            other.0.downcast_ref::<RefusedCertificate>().map(refusal)
+        }
+        rustls::Error::InvalidMessage(_) => {
+            Some(FinalFailure::NoTls { instead: base.replacen("https", "http", 1) })
+        }
+        _ => None,
+    }
+}
+
+/// The failure for a response that is not HTTP; `None` over TLS.
+///
+/// A TLS server answers a request without TLS with an alert.
+pub(crate) fn of_no_http(base: &str) -> Option<FinalFailure> {
+    let instead = || base.replacen("http", "https", 1);
+    base.starts_with("http://").then(|| FinalFailure::NoHttp { instead: instead() })
+}
+
+fn refusal(refused: &RefusedCertificate) -> FinalFailure {
+    let (reason, unknown) = reason(&refused.reason);
+    let certificate = refused.summary.as_ref().map_or("malformed".to_owned(), ToString::to_string);
+    FinalFailure::Certificate { certificate, reason, unknown }
+}
+
+/// The reason in words, and whether the certificate's issuer is unknown.
+fn reason(error: &CertificateError) -> (String, bool) {
+    match error {
+        CertificateError::UnknownIssuer => ("its issuer is not trusted".to_owned(), true),
+        CertificateError::ExpiredContext { time, not_after } => {
+            let days = time.as_secs().saturating_sub(not_after.as_secs()) / DAY;
+            (format!("it expired {days} day(s) ago"), false)
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let days = not_before.as_secs().saturating_sub(time.as_secs()) / DAY + 1;
+            (format!("it is not valid before {days} day(s) from now: check this machine's clock"), false)
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
+            let names = if names.is_empty() { "no name at all".to_owned() } else { names.join(", ") };
+            (format!("it is for {names}, and not for {}", expected.to_str()), false)
+        }
+        other => {
+            let text = other.to_string();
+            match text.contains("CaUsedAsEndEntity") {
+                true => {
+                    ("it is an authority's own certificate, and not one of those trusted".to_owned(), true)
+                }
+                false => (text, false),
+            }
+        }
+    }
+}
+
+/// The name in `DnsName("localhost")` or `IpAddress(127.0.0.1)`.
+fn bare(name: &str) -> &str {
+    let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.unwrap_or(name).trim_matches('"')
+}

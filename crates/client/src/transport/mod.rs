@@ -1,0 +1,23 @@
+//! Shared by the transports: options, certificates, limits, and failures in words.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `options`, `platform` | options of a connection; clock and randomness |
+//! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
+//! | `failures` | failures that no retry resolves |
+
+pub(crate) mod certificate;
+pub(crate) mod failures;
+pub(crate) mod options;
+mod platform;
+pub(crate) mod tls;
+pub(crate) mod verifier;
+
+use std::time::Duration;
+
+/// The header `user-agent` of every request.
+pub(crate) const USER_AGENT: &str = concat!("papir/", env!("CARGO_PKG_VERSION"));
+/// Timeout of connecting.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of one read or write. A read waits while the server computes an answer.
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(120);

@@ -1,0 +1,53 @@
+//! TLS of both transports: the trusted root certificates.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use super::verifier::{Presented, Verifier};
+use crate::error::{Error, Result};
+
+/// Longest accepted file of root certificates: 4 MiB.
+const MAX_CA_BYTES: u64 = 4 << 20;
+
+/// Settings of TLS that trust the root certificates in the file `ca` or, without it, the public
+/// ones. The certificates of servers are stored in `presented`.
+///
+/// # Errors
+/// [`Error::BadCa`].
+pub(crate) fn config(ca: Option<&Path>, presented: Presented) -> Result<ClientConfig> {
+    let given = ca.map(roots).transpose()?;
+    let build = || {
+        let provider = Arc::new(default_provider());
+        let verifier = Verifier::new(given, presented, Arc::clone(&provider))?;
+        Ok(ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth())
+    };
+    build().map_err(|error: rustls::Error| bad_ca(ca.unwrap_or(Path::new("the public roots")), error))
+}
+
+/// All certificates of a PEM file.
+fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let mut pem = Vec::new();
+    let file = File::open(path).map_err(|error| bad_ca(path, error))?;
+    file.take(MAX_CA_BYTES).read_to_end(&mut pem).map_err(|error| bad_ca(path, error))?;
+    let certificates = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
+    let certificates = certificates.map_err(|error| bad_ca(path, error))?;
+    if certificates.is_empty() {
+        return Err(bad_ca(path, "contains no PEM certificate"));
+    }
+    Ok(certificates)
+}
+
+fn bad_ca(path: &Path, reason: impl ToString) -> Error {
+    Error::BadCa { path: path.to_owned(), reason: reason.to_string() }
+}

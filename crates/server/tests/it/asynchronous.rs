@@ -1,0 +1,104 @@
+//! Operations of the asynchronous client besides lookups, and its words for failures.
+
+use std::time::Duration;
+
+use crate::support::clients::{registered, registry, start};
+use crate::support::files::{build_signed, serving};
+use crate::support::secured::{Authority, pair};
+use crate::support::transports::{AnyConnection, AsyncConnection};
+use crate::support::{Running, config, indexed, record};
+use papir_client::aio::{self, Connection, Registrations};
+use papir_client::{Error, FinalFailure, Options};
+use papir_server::{Protection, ServerConfig};
+use tempfile::TempDir;
+
+#[tokio::test]
+async fn operators_list_show_and_evict_clients() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(folder.path()));
+    let id = registered(&server).id;
+    let clients = Registrations::open(&server.url(), &Options::default()).await.unwrap();
+    let listed = clients.list().await.unwrap();
+    assert_eq!((listed.len(), &listed[0].id), (1, &id));
+    assert_eq!(clients.show(&id).await.unwrap().unwrap().id, id);
+    assert!(clients.evict(&id).await.unwrap());
+    assert!(clients.show(&id).await.unwrap().is_none() && !clients.evict(&id).await.unwrap());
+    assert!(matches!(clients.show("no id").await, Err(Error::BadUrl { .. })));
+}
+
+#[tokio::test]
+async fn a_service_is_described() {
+    let folder = TempDir::new().unwrap();
+    let path = build_signed(folder.path(), "words.papir", "a", 1_800_000_000);
+    let server = Running::start_files(serving(&[&path])).unwrap();
+    let (url, options) = (server.url(), Options { no_cache: true, ..Options::default() });
+    aio::ready(&url, &options).await.unwrap();
+    let detail = aio::detail(&url, &options).await.unwrap();
+    assert_eq!(detail.info.name, "words");
+    let shown = aio::fetch_log(&url, &options).await.unwrap();
+    assert_eq!((shown.log.newest().unwrap().database.as_str(), detail.info.keyed), ("words", true));
+    for failed in [
+        aio::psi::describe(&url, &options).await.map(drop),
+        aio::psi::intersect(&url, &["element"], &options).await.map(drop),
+    ] {
+        assert!(matches!(failed, Err(Error::Http { status: 404, .. })), "{failed:?}");
+    }
+}
+
+/// The same words over both transports, and the same decision on a retry.
+#[test]
+fn failures_have_the_same_words_over_both_transports() {
+    let folder = TempDir::new().unwrap();
+    let authority = Authority::new(folder.path(), "own");
+    authority.issue(&pair(folder.path()));
+    let protection = Protection { tls: Some(pair(folder.path())), ..Protection::default() };
+    let secured = Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "plain", 9)]);
+    let plain = Running::start(config(), vec![indexed("table", "plain", 9)]);
+    let (secured, plain) = (secured.address, plain.address);
+    let options = Options {
+        allow_not_private: true,
+        ca: Some(authority.root()),
+        patience: Some(Duration::ZERO),
+        ..Options::default()
+    };
+    let public = Options { ca: None, ..options.clone() };
+    for (url, options, is_final, words) in [
+        (format!("https://{plain}"), &options, true, "this port does not use TLS: try http://"),
+        (format!("http://{secured}"), &options, true, "the port may use TLS: try https://"),
+        (format!("https://{secured}"), &public, true, "its issuer is not trusted"),
+        ("http://127.0.0.1:1".to_owned(), &options, false, "refused"),
+        ("http://host.invalid".to_owned(), &options, false, "lookup"),
+        ("unix:/no/such/socket".to_owned(), &options, false, "No such file"),
+    ] {
+        let blocking = papir_client::Connection::open_with(&url, options).map(drop).unwrap_err();
+        let over_async = AsyncConnection::open_with(&url, options).map(drop).unwrap_err();
+        assert_eq!(blocking.to_string(), over_async.to_string());
+        for error in [blocking, over_async] {
+            let Error::Transport { source, .. } = &error else { panic!("{error}") };
+            assert_eq!(source.is::<FinalFailure>(), is_final, "{error}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn http_2_carries_lookups_at_the_same_time() {
+    let folder = TempDir::new().unwrap();
+    let authority = Authority::new(folder.path(), "own");
+    authority.issue(&pair(folder.path()));
+    let protection = Protection { tls: Some(pair(folder.path())), ..Protection::default() };
+    let server =
+        Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "simple", 300)]);
+    let options = Options { ca: Some(authority.root()), no_cache: true, ..Options::default() };
+    let url = format!("https://{}", server.address);
+    let connection = Connection::open_with(&url, &options).await.unwrap();
+    let lookups: Vec<_> = (0..20)
+        .map(|index| {
+            let mut connection = connection.clone();
+            tokio::spawn(async move { connection.get_index(index).await })
+        })
+        .collect();
+    for (index, lookup) in (0..).zip(lookups) {
+        assert_eq!(lookup.await.unwrap().unwrap(), record(index));
+    }
+}
