@@ -12,8 +12,8 @@
 //! | `GET /metrics` | metrics in the Prometheus text format |
 //! | `GET /openapi.json` | this interface, in OpenAPI 3.1 |
 //!
-//! Every error is JSON, `{"error":{"code","message"}}`: 400 malformed, 401 missing or invalid
-//! token, 403 not allowed by the token, 404 unknown, 405 wrong method, 408 body too slow, 409 wrong
+//! Every error has problem details (RFC 9457) in JSON: 400 malformed, 401 missing or invalid token,
+//! 403 not allowed by the token, 404 unknown, 405 wrong method, 408 body too slow, 409 wrong
 //! version (with `"version"`), 410 client gone or ticket used, 413 body too long, 429 server busy
 //! or client over its limit (with `Retry-After`), 500 internal failure, 503 not loaded yet.
 //!

@@ -6,6 +6,7 @@ use crate::support::canned::{Canned, CannedServer};
 use crate::support::{Reply, Running, config, get, indexed, lookup};
 use papir_client::{Connection, Error, Options, Pin};
 use papir_core::Error as CoreError;
+use papir_protocol::ErrorBody;
 
 /// Forwards requests to an honest service and changes the responses.
 struct TamperingServer {
@@ -18,6 +19,7 @@ fn canned(status: u16, body: &[u8]) -> Canned {
     Canned { status, body: body.to_vec(), ..Canned::default() }
 }
 
+/// A refusal in the form of servers before problem details, which clients still read.
 fn refusal(status: u16, code: &str) -> Canned {
     canned(status, format!(r#"{{"error":{{"code":"{code}","message":"because"}}}}"#).as_bytes())
 }
@@ -101,6 +103,33 @@ fn retries_are_bounded() {
         assert_eq!((*found, found_code.as_str(), message.as_str()), (status, code, "because"));
         assert!(url.starts_with(&refused.server.url()) && url.ends_with("/query"));
         assert!(requests.contains(&asked), "{status}: {asked}");
+    }
+}
+
+/// The server's `retryable` is a hint: it makes no client repeat a request whose status is final, and
+/// least of all after an answer that does not decode.
+#[test]
+fn a_lying_hint_repeats_no_request() {
+    for status in [200, 400, 404, 410, 413, 500] {
+        let lying = TamperingServer::new("/query", move |reply| {
+            let problem = ErrorBody { retryable: true, ..ErrorBody::new(status, "busy", "again".into()) };
+            *reply = canned(status, &serde_json::to_vec(&problem).unwrap());
+            reply.headers =
+                vec![("content-type", "application/problem+json".into()), ("retry-after", "0".into())];
+        });
+        let (error, asked) = lying.query_error();
+        assert!(!error.is_retryable(), "{status}: {error}");
+        assert_eq!(asked, 1, "{status}: {error}");
+        match error {
+            Error::Http { status: found, code, message, .. } => {
+                assert_eq!((found, code.as_str(), message.as_str()), (status, "busy", "again"));
+            }
+            other => assert!(
+                status == 200
+                    && matches!(other, Error::Core(_) | Error::TooLong { .. } | Error::Unexpected { .. }),
+                "{other}"
+            ),
+        }
     }
 }
 
