@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use papir_server::{
-    ClientLimits, DatabaseConfig, Listen, Protection, Rate, RegistryConfig, ServerConfig, Sources, TlsFiles,
-    TokenSource, TrustedProxies,
+    ClientLimits, DatabaseConfig, Listen, Origin, Protection, Rate, RegistryConfig, ServerConfig, Sources,
+    TlsFiles, TokenSource, TrustedProxies,
 };
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,11 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "CIDR|unix", env = "PAPIR_SERVE_TRUST_PROXY")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     trust_proxy: Option<TrustedProxies>,
+    /// Web origin, such as https://app.example, whose pages may use the service (CORS); can be given
+    /// several times, and * allows all.
+    #[arg(long, value_name = "ORIGIN", env = "PAPIR_SERVE_ALLOW_ORIGIN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_origin: Option<Vec<Origin>>,
     /// Serve even schemes that reveal queries to the server.
     #[arg(
         long,
@@ -293,6 +298,7 @@ impl Settings {
             burst: self.burst.or(other.burst),
             per_client: self.per_client.or(other.per_client),
             trust_proxy: self.trust_proxy.or(other.trust_proxy),
+            allow_origin: self.allow_origin.or(other.allow_origin),
             allow_not_private: self.allow_not_private.or(other.allow_not_private),
             mapped: self.mapped.or(other.mapped),
             lame_duck: self.lame_duck.or(other.lame_duck),
@@ -377,6 +383,7 @@ impl Settings {
             tokens,
             limits,
             proxies: self.trust_proxy.unwrap_or_default(),
+            origins: self.allow_origin.unwrap_or_default(),
             header_timeout: self.header_timeout.map_or(times.header_timeout, |span| span.0),
             max_connections: self.max_connections.unwrap_or(times.max_connections),
         };
@@ -524,6 +531,7 @@ mod tests {
             ("listen = \"nowhere\"", 1, "nowhere"),
             ("rate = \"5\"", 1, "5/s"),
             ("trust-proxy = \"10.0.0.1/8\"", 1, "10.0.0.1/8"),
+            ("allow-origin = [\"https://a.example/\"]", 1, "https://a.example/"),
             ("[[database]]\nname = \"a\"", 1, "path"),
             ("[[database]]\npath = \"a\"\nfile = \"b\"", 3, "file"),
             ("threads = ", 1, ""),

@@ -50,7 +50,7 @@ mod psi;
 mod server;
 mod service;
 
-pub use access::{NewToken, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
+pub use access::{NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
 pub use admission::{ClientLimits, Rate};
 pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
 pub use clients::{RegistryConfig, RegistryDirectory};
