@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use papir_server::{
-    ClientLimits, DatabaseConfig, Listen, Origin, Protection, Rate, RegistryConfig, ServerConfig, Sources,
-    TlsFiles, TokenSource, TrustedProxies,
+    ClientFiles, ClientLimits, DatabaseConfig, Listen, Origin, Protection, Rate, RegistryConfig,
+    ServerConfig, Sources, TlsFiles, TokenSource, TrustedProxies,
 };
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,15 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_TLS_KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_key: Option<PathBuf>,
+    /// Certificates in PEM of authorities that sign clients' certificates. Connections without a
+    /// valid one are then refused. Reloaded on SIGHUP, like the next.
+    #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CLIENT_CA")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_ca: Option<PathBuf>,
+    /// Revocation lists in PEM of these authorities.
+    #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CLIENT_CRL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_crl: Option<PathBuf>,
     /// Token file, as created by `papir tokens`. Requests then need one of its tokens.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_TOKENS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,8 +276,15 @@ impl Settings {
     }
 
     fn resolve_paths(&mut self, folder: &Path) {
-        let own =
-            [&mut self.tls_cert, &mut self.tls_key, &mut self.tokens, &mut self.cache, &mut self.registry];
+        let own = [
+            &mut self.tls_cert,
+            &mut self.tls_key,
+            &mut self.client_ca,
+            &mut self.client_crl,
+            &mut self.tokens,
+            &mut self.cache,
+            &mut self.registry,
+        ];
         let own = own.into_iter().flatten();
         let databases = self.databases.iter_mut();
         let of_databases =
@@ -293,6 +309,8 @@ impl Settings {
             body_timeout: self.body_timeout.or(other.body_timeout),
             tls_cert: self.tls_cert.or(other.tls_cert),
             tls_key: self.tls_key.or(other.tls_key),
+            client_ca: self.client_ca.or(other.client_ca),
+            client_crl: self.client_crl.or(other.client_crl),
             tokens: self.tokens.or(other.tokens),
             rate: self.rate.or(other.rate),
             burst: self.burst.or(other.burst),
@@ -363,11 +381,7 @@ impl Settings {
         }
         let registry = self.registry()?;
         let (databases, sources) = self.databases()?;
-        let tls = match (self.tls_cert, self.tls_key) {
-            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
-            (None, None) => None,
-            _ => return Err(Failure::new("tls-cert and tls-key: expected both or neither")),
-        };
+        let tls = self.tls()?;
         let default = ServerConfig::default();
         let limits = ClientLimits {
             rate: self.rate,
@@ -411,6 +425,23 @@ impl Settings {
             on_query: None,
             on_state: None,
         })
+    }
+
+    /// Certificate, key, and the authorities of clients.
+    fn tls(&self) -> Result<Option<TlsFiles>, Failure> {
+        let clients = match (self.client_ca.clone(), self.client_crl.clone()) {
+            (Some(authorities), revoked) => Some(ClientFiles { authorities, revoked }),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(Failure::new("client-crl without client-ca: give --client-ca FILE"));
+            }
+        };
+        match (self.tls_cert.clone(), self.tls_key.clone()) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key, clients })),
+            (None, None) if clients.is_none() => Ok(None),
+            (None, None) => Err(Failure::new("client-ca without TLS: give --tls-cert and --tls-key")),
+            _ => Err(Failure::new("tls-cert and tls-key: expected both or neither")),
+        }
     }
 
     /// The files to serve; for databases in object stores, their copies in the cache.
@@ -548,6 +579,17 @@ mod tests {
         assert!(message.contains("b.papir"), "{message}");
         let sources = parse(&format!("tokens = \"all.toml\"\n{two}")).config().unwrap().protection.tokens;
         assert_eq!(sources.iter().map(|one| one.only.as_deref()).collect::<Vec<_>>(), [None, Some("a")]);
-        assert!(parse("tls-cert = \"a\"").config().is_err());
+    }
+
+    #[test]
+    fn certificates_are_complete() {
+        for (text, part) in [
+            ("tls-cert = \"a\"", "tls-key"),
+            ("client-ca = \"a\"", "--tls-cert"),
+            ("tls-cert = \"a\"\ntls-key = \"a\"\nclient-crl = \"a\"", "--client-ca"),
+        ] {
+            let message = parse(text).config().map(drop).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
     }
 }

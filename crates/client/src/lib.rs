@@ -35,7 +35,7 @@ mod state;
 
 #[cfg(feature = "blocking")]
 pub use blocking::{
-    CertificateSummary, Connection, Options, Probe, Registrations, detail, fetch_log, probe, ready,
+    CertificateSummary, Connection, Identity, Options, Probe, Registrations, detail, fetch_log, probe, ready,
 };
 pub use core::{CheckpointSettings, Costs, MoreSchemes, Pin, Rotation, ShownLog, Token, Watcher};
 pub use error::{Error, FinalFailure, Result};

@@ -56,7 +56,7 @@ pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
 pub use clients::{RegistryConfig, RegistryDirectory};
 pub use duration::parse_duration;
 pub use error::Error;
-pub use listen::{Listen, TlsFiles};
+pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use server::{BoundServer, Server};
 pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check};

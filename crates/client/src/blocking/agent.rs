@@ -12,6 +12,7 @@ use ureq::tls::{PemItem, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnector};
 
+use super::options::Options;
 use super::tls::TlsConnector;
 use super::tls::verifier::Presented;
 use crate::core::Address;
@@ -22,20 +23,20 @@ const READ_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest accepted file of root certificates: 4 MiB.
 const MAX_CA_BYTES: u64 = 4 << 20;
 
-/// An agent for one service. If `ca` is given, it trusts the root certificates in that file instead
+/// An agent for one service. With `options.ca` it trusts the root certificates in that file instead
 /// of the public ones.
 ///
 /// # Errors
-/// [`Error::BadCa`].
-pub(super) fn new(address: &Address, ca: Option<&Path>) -> Result<Agent> {
-    observed(address, ca, Presented::default())
+/// [`Error::BadCa`], [`Error::BadIdentity`].
+pub(super) fn new(address: &Address, options: &Options) -> Result<Agent> {
+    observed(address, options, Presented::default())
 }
 
 /// Like [`new`], and stores the server's certificate in `presented`.
 ///
 /// # Errors
-/// [`Error::BadCa`].
-pub(super) fn observed(address: &Address, ca: Option<&Path>, presented: Presented) -> Result<Agent> {
+/// [`Error::BadCa`], [`Error::BadIdentity`].
+pub(super) fn observed(address: &Address, options: &Options, presented: Presented) -> Result<Agent> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -47,8 +48,10 @@ pub(super) fn observed(address: &Address, ca: Option<&Path>, presented: Presente
         // A proxy from the environment must not carry local traffic to another machine.
         config = config.proxy(None);
     }
-    let tls = TlsConnector::new(ca.map(roots).transpose()?, presented)
-        .map_err(|error| bad_ca(ca.unwrap_or(Path::new("the public roots")), error))?;
+    let ca = options.ca.as_deref();
+    let tls = TlsConnector::new(ca.map(roots).transpose()?, presented, options.identity.as_ref(), |error| {
+        bad_ca(ca.unwrap_or(Path::new("the public roots")), error)
+    })?;
     Ok(connect(config.build(), address, tls))
 }
 

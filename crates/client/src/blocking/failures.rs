@@ -1,6 +1,6 @@
 //! Errors of the HTTP client in words, with the remedy.
 
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError};
 
 use super::tls::verifier::RefusedCertificate;
 use crate::core::Failure;
@@ -20,6 +20,11 @@ pub(super) fn failure(error: ureq::Error, base: &str) -> Failure {
         Some(rustls::Error::InvalidMessage(_)) => {
             return FinalFailure::NoTls { instead: base.replacen("https", "http", 1) }.into();
         }
+        Some(rustls::Error::AlertReceived(alert)) => {
+            if let Some(failure) = client_certificate(*alert) {
+                return failure.into();
+            }
+        }
         _ => {}
     }
     match error {
@@ -30,6 +35,22 @@ pub(super) fn failure(error: ureq::Error, base: &str) -> Failure {
         ureq::Error::Io(error) => error.into(),
         other => other.into(),
     }
+}
+
+/// The failure for an alert about the client's certificate; `None` for other alerts.
+fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
+    use AlertDescription as A;
+    let reason = match alert {
+        A::CertificateRequired => "the service asks for a client certificate",
+        A::CertificateExpired => "the service refuses the client certificate: it is expired or not valid yet",
+        A::CertificateRevoked => "the service refuses the client certificate: it is revoked",
+        A::UnknownCA => "the service refuses the client certificate: it does not trust its issuer",
+        A::BadCertificate | A::UnsupportedCertificate | A::CertificateUnknown | A::AccessDenied => {
+            "the service refuses the client certificate"
+        }
+        _ => return None,
+    };
+    Some(FinalFailure::ClientCertificate { reason, missing: alert == A::CertificateRequired })
 }
 
 fn tls_error(error: &ureq::Error) -> Option<&rustls::Error> {

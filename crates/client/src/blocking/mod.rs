@@ -26,3 +26,4 @@ pub use options::Options;
 pub use probe::{Probe, probe};
 pub use registrations::Registrations;
 pub use tls::certificate::CertificateSummary;
+pub use tls::identity::Identity;

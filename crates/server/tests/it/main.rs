@@ -7,6 +7,7 @@
 mod access;
 mod alerting;
 mod batching;
+mod client_certificates;
 mod cors;
 mod hostile;
 mod limits;

@@ -12,6 +12,7 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
+use super::identity::{self, Identity};
 use super::verifier::{Presented, Verifier};
 
 /// Wraps connections to `https` addresses in TLS.
@@ -25,22 +26,24 @@ pub(crate) struct Encrypted {
 
 impl TlsConnector {
     /// Trusts the given root certificates or, without them, the public ones. Stores the
-    /// certificates of servers in `presented`.
+    /// certificates of servers in `presented`. Presents the client's certificate, if it has one.
     ///
     /// # Errors
-    /// No given certificate can be a root.
+    /// The error of `untrusted` if no given certificate can be a root; [`crate::Error::BadIdentity`].
     pub(crate) fn new(
         given: Option<Vec<CertificateDer<'static>>>,
         presented: Presented,
-    ) -> Result<Self, rustls::Error> {
+        identity: Option<&Identity>,
+        untrusted: impl Fn(rustls::Error) -> crate::Error,
+    ) -> crate::error::Result<Self> {
         let provider = Arc::new(default_provider());
-        let verifier = Verifier::new(given, presented, Arc::clone(&provider))?;
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
+        let verifier = Verifier::new(given, presented, Arc::clone(&provider)).map_err(&untrusted)?;
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(untrusted)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
-            .with_no_client_auth();
-        Ok(Self(Arc::new(config)))
+            .with_custom_certificate_verifier(Arc::new(verifier));
+        Ok(Self(Arc::new(identity::present(builder, identity)?)))
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub(super) mod certificate;
 mod connector;
+pub(super) mod identity;
 pub(super) mod verifier;
 
 pub(super) use connector::TlsConnector;
