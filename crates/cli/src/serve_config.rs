@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::remote;
 use crate::spans::Span;
+use crate::traces::{Share, Traces};
 use papir_plan::units::Bytes;
 
 /// Prefix of the environment variables that set options.
@@ -196,6 +197,15 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FORMAT", env = "PAPIR_SERVE_LOG_FORMAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     log_format: Option<LogFormat>,
+    /// OpenTelemetry collector that receives a trace of each request, as in http://127.0.0.1:4318
+    /// (OTLP over HTTP).
+    #[arg(long, value_name = "URL", env = "PAPIR_SERVE_OTLP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otlp: Option<String>,
+    /// Share of the requests that are traced, from 0 to 1, with --otlp [default: 1].
+    #[arg(long, value_name = "RATIO", env = "PAPIR_SERVE_OTLP_SAMPLE")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    otlp_sample: Option<Share>,
     /// The databases, from the arguments or the file.
     #[arg(skip)]
     #[serde(rename = "database", skip_serializing_if = "Vec::is_empty")]
@@ -332,6 +342,8 @@ impl Settings {
             tickets_ahead: self.tickets_ahead.or(other.tickets_ahead),
             list_clients: self.list_clients.or(other.list_clients),
             log_format: self.log_format.or(other.log_format),
+            otlp: self.otlp.or(other.otlp),
+            otlp_sample: self.otlp_sample.or(other.otlp_sample),
             databases: if self.databases.is_empty() { other.databases } else { self.databases },
         }
     }
@@ -339,6 +351,20 @@ impl Settings {
     /// The log format to use.
     pub(crate) fn log_format(&self) -> LogFormat {
         self.log_format.unwrap_or_default()
+    }
+
+    /// The export of traces, if it is configured.
+    ///
+    /// # Errors
+    /// The address is invalid, or this build exports no traces.
+    pub(crate) fn traces(&self) -> Result<Option<Traces>, Failure> {
+        match &self.otlp {
+            Some(url) => Traces::start(url, self.otlp_sample.unwrap_or_default()).map(Some),
+            None if self.otlp_sample.is_some() => {
+                Err(Failure::new("otlp-sample without otlp: give --otlp URL"))
+            }
+            None => Ok(None),
+        }
     }
 
     /// The default settings.
@@ -423,6 +449,7 @@ impl Settings {
             protection,
             psi: None,
             on_query: None,
+            on_trace: None,
             on_state: None,
         })
     }

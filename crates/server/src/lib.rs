@@ -34,7 +34,7 @@
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
-//! | `admission`, `catalog`, `metrics` | limits and batching; databases and their versions; metrics |
+//! | `admission`, `catalog`, `metrics`, `traces` | limits and batching; databases and their versions; metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
 
 mod access;
@@ -49,6 +49,7 @@ mod metrics;
 mod psi;
 mod server;
 mod service;
+mod traces;
 
 pub use access::{NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
 pub use admission::{ClientLimits, Rate};
@@ -60,3 +61,4 @@ pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use server::{BoundServer, Server};
 pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check};
+pub use traces::{TARGET as TRACE_TARGET, TraceObserver};

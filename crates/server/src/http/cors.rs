@@ -15,7 +15,7 @@ const MAX_AGE: Duration = Duration::from_secs(7200);
 const METHODS: [Method; 5] = [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE];
 
 /// Headers that a client sends, besides those that every page may send.
-const SENT: [HeaderName; 9] = [
+const SENT: [HeaderName; 10] = [
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
     header::IF_NONE_MATCH,
@@ -25,6 +25,7 @@ const SENT: [HeaderName; 9] = [
     HeaderName::from_static(names::UPLOAD_LENGTH),
     HeaderName::from_static(names::UPLOAD_OFFSET),
     HeaderName::from_static(names::REQUEST_ID),
+    HeaderName::from_static(names::TRACE_PARENT),
 ];
 
 /// Headers that a client reads, besides those that every page may read.

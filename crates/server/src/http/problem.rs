@@ -20,6 +20,10 @@ const LATER_ADVICE: u64 = 1;
 /// Retry delay while another request writes to the same upload.
 const UPLOAD_ADVICE: Duration = Duration::from_secs(1);
 
+/// The code of an error response, among the response's extensions.
+#[derive(Clone, Copy)]
+pub(super) struct Code(pub(super) &'static str);
+
 /// Reason why a request fails. The body is an [`ErrorBody`].
 #[derive(Debug)]
 pub(super) enum Problem {
@@ -306,6 +310,7 @@ impl IntoResponse for Problem {
         let mut response = (self.status(), Json(body)).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
         response.headers_mut().extend(self.header());
+        response.extensions_mut().insert(Code(self.code()));
         response
     }
 }

@@ -23,6 +23,18 @@ pub(crate) enum Stage {
     Total,
 }
 
+impl Stage {
+    /// Its label.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Wait => "wait",
+            Self::Answer => "answer",
+            Self::Total => "total",
+        }
+    }
+}
+
 /// The counters of one service.
 pub(crate) struct Metrics(Recorder);
 
@@ -66,13 +78,7 @@ impl Metrics {
 
     /// Records the time of one stage.
     pub(crate) fn stage(&self, database: &str, stage: Stage, time: Duration) {
-        let stage = match stage {
-            Stage::Read => "read",
-            Stage::Wait => "wait",
-            Stage::Answer => "answer",
-            Stage::Total => "total",
-        };
-        self.0.time(table::STAGE, &[("database", database), ("stage", stage)], time);
+        self.0.time(table::STAGE, &[("database", database), ("stage", stage.name())], time);
     }
 
     /// Counts a complete body of queries.

@@ -13,6 +13,7 @@ use crate::clients::Registry;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::psi::Psi;
+use crate::traces::TraceObserver;
 
 /// State shared by all requests.
 pub(crate) struct App {
@@ -27,6 +28,8 @@ pub(crate) struct App {
     pub(crate) body_timeout: Duration,
     /// Set once the service is to stop.
     pub(crate) stopping: AtomicBool,
+    /// Told of the spans that requests name.
+    pub(crate) on_trace: Option<TraceObserver>,
     /// Set if `GET /metrics` is served.
     pub(crate) show_metrics: bool,
 }
@@ -55,6 +58,7 @@ impl App {
             uploads: Uploads::new(config.max_upload_bytes),
             body_timeout: config.body_timeout,
             stopping: AtomicBool::new(false),
+            on_trace: config.on_trace.clone(),
             show_metrics: config.metrics,
         })
     }

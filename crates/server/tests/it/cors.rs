@@ -67,6 +67,7 @@ fn preflights_of_every_route_name_what_clients_send() {
         "papir-upload-length",
         "papir-upload-offset",
         "x-request-id",
+        "traceparent",
     ]);
     assert_eq!(list(&reply, "access-control-allow-headers"), sent);
     assert_eq!(reply.header("access-control-max-age"), Some("7200"));
