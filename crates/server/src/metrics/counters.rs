@@ -106,7 +106,12 @@ impl Metrics {
     pub(crate) fn loaded(&self, database: &str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
         self.0.count(table::LOADS, &[("database", database), ("outcome", outcome)], 1);
-        self.0.gauge(table::LOAD_FAILING, &[("database", database)], if ok { 0.0 } else { 1.0 });
+        self.load_failing(database, !ok);
+    }
+
+    /// Records whether the last load of a database or set failed.
+    pub(crate) fn load_failing(&self, database: &str, failed: bool) {
+        self.0.gauge(table::LOAD_FAILING, &[("database", database)], if failed { 1.0 } else { 0.0 });
     }
 
     /// Records whether a database's store could be reached.

@@ -42,6 +42,9 @@ impl App {
     pub(crate) fn open(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
         let registry = config.registry.as_ref().map(Registry::open).transpose()?.map(Arc::new);
         let metrics = Arc::new(Metrics::new(catalog.names())?);
+        if let Some(psi) = &psi {
+            metrics.load_failing(psi.name(), false);
+        }
         let size = Capacity {
             threads: config.threads,
             concurrent: config.max_concurrent,
