@@ -192,7 +192,8 @@ fn known_variables() -> Result<(), Failure> {
 /// Prints the settings and performs the checks of a start.
 fn check(settings: &Settings) -> Outcome {
     let config = settings.clone().config()?;
-    drop(settings.traces()?);
+    // Checks the address of the collector.
+    let _traces = settings.traces()?;
     papir_server::check(&config)?;
     unused_tokens::warnings(&config).iter().for_each(|reason| eprintln!("papir: warning: {reason}"));
     let mut out = std::io::stdout();
