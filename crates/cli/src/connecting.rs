@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use papir_client::{FinalFailure, Options, Pin, Token};
+use papir_client::{FinalFailure, Identity, Options, Pin, Token};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -31,6 +31,12 @@ pub(crate) struct Connecting {
     /// it is self-signed.
     #[arg(long, value_name = "FILE", global = true)]
     ca: Option<PathBuf>,
+    /// The client's certificate chain in PEM, for a service that asks for one.
+    #[arg(long, value_name = "FILE", global = true, requires = "client_key")]
+    client_cert: Option<PathBuf>,
+    /// The certificate's private key in PEM.
+    #[arg(long, value_name = "FILE", global = true, requires = "client_cert")]
+    client_key: Option<PathBuf>,
     /// Send the token even over plain HTTP to another machine, where anyone on the network path can
     /// read it.
     #[arg(long, global = true)]
@@ -60,8 +66,14 @@ impl Connecting {
             token: self.token()?,
             insecure_http: self.insecure_http,
             ca: self.ca.clone(),
+            identity: self.identity(),
             ..Options::default()
         })
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let (certificate, key) = (self.client_cert.clone()?, self.client_key.clone()?);
+        Some(Identity { certificate, key })
     }
 
     fn token(&self) -> Result<Option<Token>, Failure> {
@@ -115,8 +127,16 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
                  its issuer)"
             ))
         }
+        papir_client::Error::Transport { url, source } if asks_for_certificate(source.as_ref()) => {
+            Failure::new(format!("{url}: {source} (--client-cert FILE --client-key FILE)"))
+        }
         other => other.into(),
     }
+}
+
+/// Returns whether the service asks for a client certificate, and the client presented none.
+fn asks_for_certificate(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(FinalFailure::ClientCertificate { missing: true, .. }))
 }
 
 /// Returns whether an error is a certificate that nothing trusted vouches for.

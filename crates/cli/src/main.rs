@@ -20,6 +20,7 @@ mod sign_arguments;
 mod spans;
 mod state_arguments;
 mod systemd;
+mod traces;
 mod trust_arguments;
 mod unused_tokens;
 

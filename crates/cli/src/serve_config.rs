@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use papir_server::{
-    ClientLimits, DatabaseConfig, Listen, PostgresConfig, Protection, Rate, RegistryConfig, RegistryPlace,
-    ServerConfig, Sources, TlsFiles, TokenSource, TrustedProxies,
+    ClientFiles, ClientLimits, DatabaseConfig, Listen, Origin, PostgresConfig, Protection, Rate,
+    RegistryConfig, RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource, TrustedProxies,
 };
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::remote;
 use crate::spans::Span;
+use crate::traces::{Share, Traces};
 use papir_plan::units::Bytes;
 
 /// Prefix of the environment variables that set options.
@@ -79,6 +80,15 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_TLS_KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_key: Option<PathBuf>,
+    /// Certificates in PEM of authorities that sign clients' certificates. Connections without a
+    /// valid one are then refused. Reloaded on SIGHUP, like the next.
+    #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CLIENT_CA")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_ca: Option<PathBuf>,
+    /// Revocation lists in PEM of these authorities.
+    #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CLIENT_CRL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_crl: Option<PathBuf>,
     /// Token file, as created by `papir tokens`. Requests then need one of its tokens.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_TOKENS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,6 +112,11 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "CIDR|unix", env = "PAPIR_SERVE_TRUST_PROXY")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     trust_proxy: Option<TrustedProxies>,
+    /// Web origin, such as https://app.example, whose pages may use the service (CORS); can be given
+    /// several times, and * allows all.
+    #[arg(long, value_name = "ORIGIN", env = "PAPIR_SERVE_ALLOW_ORIGIN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_origin: Option<Vec<Origin>>,
     /// Serve even schemes that reveal queries to the server.
     #[arg(
         long,
@@ -189,6 +204,15 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FORMAT", env = "PAPIR_SERVE_LOG_FORMAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     log_format: Option<LogFormat>,
+    /// OpenTelemetry collector that receives a trace of each request, as in http://127.0.0.1:4318
+    /// (OTLP over HTTP).
+    #[arg(long, value_name = "URL", env = "PAPIR_SERVE_OTLP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otlp: Option<String>,
+    /// Share of the requests that are traced, from 0 to 1, with --otlp [default: 1].
+    #[arg(long, value_name = "RATIO", env = "PAPIR_SERVE_OTLP_SAMPLE")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    otlp_sample: Option<Share>,
     /// The databases, from the arguments or the file.
     #[arg(skip)]
     #[serde(rename = "database", skip_serializing_if = "Vec::is_empty")]
@@ -269,8 +293,15 @@ impl Settings {
     }
 
     fn resolve_paths(&mut self, folder: &Path) {
-        let own =
-            [&mut self.tls_cert, &mut self.tls_key, &mut self.tokens, &mut self.cache, &mut self.registry];
+        let own = [
+            &mut self.tls_cert,
+            &mut self.tls_key,
+            &mut self.client_ca,
+            &mut self.client_crl,
+            &mut self.tokens,
+            &mut self.cache,
+            &mut self.registry,
+        ];
         let own = own.into_iter().flatten();
         let databases = self.databases.iter_mut();
         let of_databases =
@@ -296,11 +327,14 @@ impl Settings {
             body_timeout: self.body_timeout.or(other.body_timeout),
             tls_cert: self.tls_cert.or(other.tls_cert),
             tls_key: self.tls_key.or(other.tls_key),
+            client_ca: self.client_ca.or(other.client_ca),
+            client_crl: self.client_crl.or(other.client_crl),
             tokens: self.tokens.or(other.tokens),
             rate: self.rate.or(other.rate),
             burst: self.burst.or(other.burst),
             per_client: self.per_client.or(other.per_client),
             trust_proxy: self.trust_proxy.or(other.trust_proxy),
+            allow_origin: self.allow_origin.or(other.allow_origin),
             allow_not_private: self.allow_not_private.or(other.allow_not_private),
             mapped: self.mapped.or(other.mapped),
             lame_duck: self.lame_duck.or(other.lame_duck),
@@ -317,6 +351,8 @@ impl Settings {
             tickets_ahead: self.tickets_ahead.or(other.tickets_ahead),
             list_clients: self.list_clients.or(other.list_clients),
             log_format: self.log_format.or(other.log_format),
+            otlp: self.otlp.or(other.otlp),
+            otlp_sample: self.otlp_sample.or(other.otlp_sample),
             databases: if self.databases.is_empty() { other.databases } else { self.databases },
         }
     }
@@ -324,6 +360,20 @@ impl Settings {
     /// The log format to use.
     pub(crate) fn log_format(&self) -> LogFormat {
         self.log_format.unwrap_or_default()
+    }
+
+    /// The export of traces, if it is configured.
+    ///
+    /// # Errors
+    /// The address is invalid, or this build exports no traces.
+    pub(crate) fn traces(&self) -> Result<Option<Traces>, Failure> {
+        match &self.otlp {
+            Some(url) => Traces::start(url, self.otlp_sample.unwrap_or_default()).map(Some),
+            None if self.otlp_sample.is_some() => {
+                Err(Failure::new("otlp-sample without otlp: give --otlp URL"))
+            }
+            None => Ok(None),
+        }
     }
 
     /// The default settings.
@@ -366,11 +416,7 @@ impl Settings {
         }
         let registry = self.registry()?;
         let (databases, sources) = self.databases()?;
-        let tls = match (self.tls_cert, self.tls_key) {
-            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
-            (None, None) => None,
-            _ => return Err(Failure::new("tls-cert and tls-key: expected both or neither")),
-        };
+        let tls = self.tls()?;
         let default = ServerConfig::default();
         let limits = ClientLimits {
             rate: self.rate,
@@ -386,6 +432,7 @@ impl Settings {
             tokens,
             limits,
             proxies: self.trust_proxy.unwrap_or_default(),
+            origins: self.allow_origin.unwrap_or_default(),
             header_timeout: self.header_timeout.map_or(times.header_timeout, |span| span.0),
             max_connections: self.max_connections.unwrap_or(times.max_connections),
         };
@@ -411,8 +458,26 @@ impl Settings {
             protection,
             psi: None,
             on_query: None,
+            on_trace: None,
             on_state: None,
         })
+    }
+
+    /// Certificate, key, and the authorities of clients.
+    fn tls(&self) -> Result<Option<TlsFiles>, Failure> {
+        let clients = match (self.client_ca.clone(), self.client_crl.clone()) {
+            (Some(authorities), revoked) => Some(ClientFiles { authorities, revoked }),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(Failure::new("client-crl without client-ca: give --client-ca FILE"));
+            }
+        };
+        match (self.tls_cert.clone(), self.tls_key.clone()) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key, clients })),
+            (None, None) if clients.is_none() => Ok(None),
+            (None, None) => Err(Failure::new("client-ca without TLS: give --tls-cert and --tls-key")),
+            _ => Err(Failure::new("tls-cert and tls-key: expected both or neither")),
+        }
     }
 
     /// The files to serve; for databases in object stores, their copies in the cache.
@@ -556,6 +621,7 @@ mod tests {
             ("listen = \"nowhere\"", 1, "nowhere"),
             ("rate = \"5\"", 1, "5/s"),
             ("trust-proxy = \"10.0.0.1/8\"", 1, "10.0.0.1/8"),
+            ("allow-origin = [\"https://a.example/\"]", 1, "https://a.example/"),
             ("[[database]]\nname = \"a\"", 1, "path"),
             ("[[database]]\npath = \"a\"\nfile = \"b\"", 3, "file"),
             ("threads = ", 1, ""),
@@ -572,6 +638,17 @@ mod tests {
         assert!(message.contains("b.papir"), "{message}");
         let sources = parse(&format!("tokens = \"all.toml\"\n{two}")).config().unwrap().protection.tokens;
         assert_eq!(sources.iter().map(|one| one.only.as_deref()).collect::<Vec<_>>(), [None, Some("a")]);
-        assert!(parse("tls-cert = \"a\"").config().is_err());
+    }
+
+    #[test]
+    fn certificates_are_complete() {
+        for (text, part) in [
+            ("tls-cert = \"a\"", "tls-key"),
+            ("client-ca = \"a\"", "--tls-cert"),
+            ("tls-cert = \"a\"\ntls-key = \"a\"\nclient-crl = \"a\"", "--client-ca"),
+        ] {
+            let message = parse(text).config().map(drop).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
     }
 }

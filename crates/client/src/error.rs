@@ -38,6 +38,14 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// An unusable certificate or key of the client.
+    #[error("{}: {reason}", path.display())]
+    BadIdentity {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
     /// The connection failed.
     #[error("{url}: {source}")]
     Transport {
@@ -183,6 +191,14 @@ pub enum FinalFailure {
         /// Set if neither the certificate nor its issuer is trusted.
         unknown: bool,
     },
+    /// The service asks for a certificate of the client, or refuses the one presented.
+    #[error("{reason}")]
+    ClientCertificate {
+        /// The reason.
+        reason: &'static str,
+        /// Set if the client presented none.
+        missing: bool,
+    },
     /// The port of an `https` address does not use TLS.
     #[error("this port does not use TLS: try {instead}")]
     NoTls {
@@ -249,6 +265,7 @@ impl Error {
             Self::BadToken => "bad_token",
             Self::TokenInClear { .. } => "token_in_clear",
             Self::BadCa { .. } => "bad_ca",
+            Self::BadIdentity { .. } => "bad_identity",
             Self::Transport { .. } => "transport",
             Self::Http { code, .. } => code,
             Self::TooLong { .. } => "too_long",

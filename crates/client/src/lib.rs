@@ -49,7 +49,7 @@ pub use rng::system_rng;
 #[cfg(feature = "files")]
 pub use state::{Passphrase, StateFiles, default_state_directory};
 #[cfg(feature = "transport")]
-pub use transport::{certificate::CertificateSummary, options::Options};
+pub use transport::{certificate::CertificateSummary, identity::Identity, options::Options};
 
 /// Private set intersection.
 pub mod psi {
@@ -82,8 +82,8 @@ pub mod parsers {
     /// # Errors
     /// The parser's error for a database's description.
     pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
-        let other = serde_json::from_slice::<DatabaseList>(bytes).is_ok()
-            || serde_json::from_slice::<ErrorBody>(bytes).is_ok();
+        let other =
+            serde_json::from_slice::<DatabaseList>(bytes).is_ok() || ErrorBody::parse(400, bytes).is_some();
         if other { Ok(()) } else { serde_json::from_slice::<DatabaseInfo>(bytes).map(drop) }
     }
 

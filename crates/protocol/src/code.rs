@@ -1,4 +1,4 @@
-//! Error codes, the values of [`ErrorDetail::code`](crate::ErrorDetail::code).
+//! Error codes, the values of [`ErrorBody::code`](crate::ErrorBody::code).
 //!
 //! If the scheme refuses a query or keys, the code is the scheme's own (`papir_core::Error::code`):
 //! `checksum`, `wrong_scheme`, `out_of_bounds`, `index_out_of_range`, `batch_size` and others.
@@ -67,3 +67,64 @@ pub const TICKET_USED: &str = "ticket_used";
 pub const TICKET_TOO_FAR: &str = "ticket_too_far";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";
+
+/// The title of a code, which does not change from one response to the next. Every code that is not
+/// in this module is a scheme's own.
+pub(crate) fn title(code: &str) -> &'static str {
+    match code {
+        UNKNOWN_ROUTE => "No such path",
+        WRONG_METHOD => "The path does not support the method",
+        UNKNOWN_DATABASE => "No such database",
+        NO_CHECKPOINT => "The database is not signed",
+        NOT_READY => "The databases are still loading",
+        STOPPING => "The service is about to stop",
+        TOO_LONG => "The body exceeds its limit",
+        TOO_SLOW => "The body did not arrive in time",
+        INTERRUPTED => "The body ended early",
+        WRONG_LENGTH => "The body has a wrong length",
+        WRONG_VERSION => "The version is not answered",
+        MALFORMED => "A header or the body does not parse",
+        UNAUTHORIZED => "Missing or invalid token",
+        FORBIDDEN => "The token does not allow the request",
+        TOO_MANY => "The client exceeds its limits",
+        BUSY => "The server is at capacity",
+        INTERNAL => "The server failed",
+        _ => title_of_clients(code),
+    }
+}
+
+/// The titles of the codes of registered clients.
+fn title_of_clients(code: &str) -> &'static str {
+    match code {
+        NO_REGISTRY => "The scheme has no client keys",
+        NOT_ALLOWED => "The operator has not enabled the list of clients",
+        NO_CLIENT => "The query names no client",
+        CLIENT_GONE => "The client is unknown, expired or evicted",
+        OVER_QUOTA => "The keys exceed the quota of the database",
+        REGISTRY_FULL => "Too many registered clients",
+        REGISTRY_FAILED => "The client registry failed",
+        UPLOAD_INCOMPLETE => "The upload is not complete",
+        ALREADY_REGISTERED => "The upload is already complete",
+        WRONG_OFFSET => "The part does not start where the upload ended",
+        TICKET_COUNT => "As many tickets as queries are needed",
+        TICKET_USED => "The ticket is used",
+        TICKET_TOO_FAR => "The number of the ticket is too far ahead",
+        NO_TICKET => "The ticket is still being prepared",
+        _ => "The scheme refuses the queries or keys",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_own_title() {
+        let codes = include_str!("code.rs").lines().filter(|line| line.starts_with("pub const"));
+        let titles: Vec<_> = codes.map(|line| title(line.split('"').nth(1).unwrap_or_default())).collect();
+        assert!(titles.len() > 30, "{titles:?}");
+        for (i, one) in titles.iter().enumerate() {
+            assert!(!titles[..i].contains(one) && *one != title("checksum"), "{one}");
+        }
+    }
+}

@@ -1,28 +1,72 @@
-//! The JSON body of every error response.
+//! The body of every error response: problem details (RFC 9457).
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// The JSON body of every error response: `{"error":{"code","message"[,"version"]}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Refusal))]
-pub struct ErrorBody {
-    /// The reason.
-    pub error: ErrorDetail,
-}
+use crate::code;
 
-/// The reason of an error response.
+/// Start of every problem type; the code follows.
+const TYPES: &str = "urn:papir:problem:";
+
+/// The body of every error response, of media type [`PROBLEM`](crate::media::PROBLEM).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = RefusalBody))]
-pub struct ErrorDetail {
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Problem))]
+pub struct ErrorBody {
+    /// The problem type: `urn:papir:problem:` and the code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// A summary for people, the same for every response with this code.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// A message for people about this request.
+    pub detail: String,
     /// A short, stable code for programs.
     pub code: String,
-    /// A message for people.
-    pub message: String,
+    /// Set if the same request may succeed later. A hint: programs decide by the status.
+    pub retryable: bool,
     /// With `wrong_version`: the newest version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+}
+
+impl ErrorBody {
+    /// A problem with this HTTP status, code and message.
+    pub fn new(status: u16, code: &str, detail: String) -> Self {
+        Self {
+            kind: format!("{TYPES}{code}"),
+            title: code::title(code).to_owned(),
+            status,
+            detail,
+            code: code.to_owned(),
+            retryable: matches!(status, 408 | 429 | 503),
+            version: None,
+        }
+    }
+
+    /// Parses the body of an error response with this HTTP status; `None` if it is not one of papir.
+    /// Also reads the body of servers before problem details, `{"error":{"code","message"}}`.
+    pub fn parse(status: u16, body: &[u8]) -> Option<Self> {
+        if let Ok(problem) = serde_json::from_slice(body) {
+            return Some(problem);
+        }
+        let Earlier { error } = serde_json::from_slice(body).ok()?;
+        Some(Self { version: error.version, ..Self::new(status, &error.code, error.message) })
+    }
+}
+
+/// The body of servers before problem details.
+#[derive(Deserialize)]
+struct Earlier {
+    error: EarlierDetail,
+}
+
+#[derive(Deserialize)]
+struct EarlierDetail {
+    code: String,
+    message: String,
+    version: Option<String>,
 }
 
 #[cfg(test)]
@@ -32,15 +76,27 @@ mod tests {
 
     #[test]
     fn golden_json() {
-        let mut body =
-            ErrorBody { error: ErrorDetail { code: "busy".into(), message: "later".into(), version: None } };
+        let mut body = ErrorBody::new(429, code::BUSY, "later".into());
         for golden in [
-            r#"{"error":{"code":"busy","message":"later"}}"#,
-            r#"{"error":{"code":"busy","message":"later","version":"07"}}"#,
+            r#"{"type":"urn:papir:problem:busy","title":"The server is at capacity","status":429,"detail":"later","code":"busy","retryable":true}"#,
+            r#"{"type":"urn:papir:problem:busy","title":"The server is at capacity","status":429,"detail":"later","code":"busy","retryable":true,"version":"07"}"#,
         ] {
             assert_eq!(serde_json::to_string(&body).unwrap(), golden);
-            assert_eq!(serde_json::from_str::<ErrorBody>(golden).unwrap(), body);
-            body.error.version = Some("07".into());
+            assert_eq!(ErrorBody::parse(429, golden.as_bytes()), Some(body.clone()));
+            body.version = Some("07".into());
+        }
+    }
+
+    #[test]
+    fn bodies_of_earlier_servers_are_read() {
+        let earlier = br#"{"error":{"code":"wrong_version","message":"gone","version":"07"}}"#;
+        let expected = ErrorBody {
+            version: Some("07".into()),
+            ..ErrorBody::new(409, code::WRONG_VERSION, "gone".into())
+        };
+        assert_eq!(ErrorBody::parse(409, earlier), Some(expected));
+        for other in ["<html>", "{}", r#"{"error":"busy"}"#, r#"{"title":"Not found","status":404}"#] {
+            assert_eq!(ErrorBody::parse(404, other.as_bytes()), None, "{other}");
         }
     }
 }

@@ -14,6 +14,8 @@ pub const UPLOAD_OFFSET: &str = "papir-upload-offset";
 /// The request's id, in requests and responses.
 pub const REQUEST_ID: &str = "x-request-id";
 
+/// `traceparent`: the caller's span (W3C Trace Context).
+pub const TRACE_PARENT: &str = "traceparent";
 /// `Authorization`: the bearer token.
 pub const AUTHORIZATION: &str = "authorization";
 /// `Content-Type`.

@@ -35,5 +35,5 @@ pub use databases::{
     CheckpointInfo, DatabaseDetail, DatabaseInfo, DatabaseList, DatabaseSummary, Memory, PreviousVersion,
     SizesInfo,
 };
-pub use error_body::{ErrorBody, ErrorDetail};
+pub use error_body::ErrorBody;
 pub use psi::PsiInfo;

@@ -102,6 +102,12 @@ pub enum Error {
         /// The input.
         text: String,
     },
+    /// An invalid web origin.
+    #[error("invalid origin `{text}`: expected one like https://app.example or http://localhost:8080, or *")]
+    BadOrigin {
+        /// The input.
+        text: String,
+    },
     /// An invalid rate.
     #[error("invalid rate `{text}`: expected one like 5/s, 300/min or 1000/h")]
     BadRate {

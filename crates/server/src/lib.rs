@@ -12,8 +12,8 @@
 //! | `GET /metrics` | metrics in the Prometheus text format |
 //! | `GET /openapi.json` | this interface, in OpenAPI 3.1 |
 //!
-//! Every error is JSON, `{"error":{"code","message"}}`: 400 malformed, 401 missing or invalid
-//! token, 403 not allowed by the token, 404 unknown, 405 wrong method, 408 body too slow, 409 wrong
+//! Every error has problem details (RFC 9457) in JSON: 400 malformed, 401 missing or invalid token,
+//! 403 not allowed by the token, 404 unknown, 405 wrong method, 408 body too slow, 409 wrong
 //! version (with `"version"`), 410 client gone or ticket used, 413 body too long, 429 server busy
 //! or client over its limit (with `Retry-After`), 500 internal failure, 503 not loaded yet.
 //!
@@ -34,7 +34,7 @@
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
-//! | `admission`, `catalog`, `metrics` | limits and batching; databases and their versions; metrics |
+//! | `admission`, `catalog`, `metrics`, `traces` | limits and batching; databases and their versions; metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
 
 mod access;
@@ -49,14 +49,16 @@ mod metrics;
 mod psi;
 mod server;
 mod service;
+mod traces;
 
-pub use access::{NewToken, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
+pub use access::{NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
 pub use admission::{ClientLimits, Rate};
 pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
 pub use clients::{PostgresConfig, RegistryConfig, RegistryPlace, StoredRegistry};
 pub use duration::parse_duration;
 pub use error::Error;
-pub use listen::{Listen, TlsFiles};
+pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use server::{BoundServer, Server};
 pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check};
+pub use traces::{TARGET as TRACE_TARGET, TraceObserver};

@@ -39,8 +39,10 @@ pub(super) fn info() -> Target {
         "failure_log2":null,"parameters":{"a":"b"}}"#;
     let list = r#"{"databases":[{"name":"words","scheme":"plain","version":"0102030405060708","records":5,
         "record_bits":8,"keyed":true}]}"#;
-    let refusal = r#"{"error":{"code":"busy","message":"later"}}"#;
-    let seeds = [database, list, refusal].map(|text| text.as_bytes().to_vec()).to_vec();
+    let refusal = r#"{"type":"urn:papir:problem:busy","title":"Busy","status":429,"detail":"later",
+        "code":"busy","retryable":true}"#;
+    let earlier = r#"{"error":{"code":"busy","message":"later"}}"#;
+    let seeds = [database, list, refusal, earlier].map(|text| text.as_bytes().to_vec()).to_vec();
     Target::new(seeds, |input| outcome(&parsers::json(input))).with_words(&[
         "null",
         "[[[[[[",

@@ -10,12 +10,15 @@ use std::time::Duration;
 use clap::Args;
 use papir_server::{BoundServer, Server, ServerConfig};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::failure::{Failure, Outcome};
 use crate::observed_query;
 use crate::open_files;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
 use crate::systemd;
+use crate::traces::Traces;
 use crate::unused_tokens;
 
 /// Serve prepared databases over HTTP.
@@ -65,26 +68,40 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if arguments.check_config {
         return check(&settings);
     }
-    let log_format = settings.log_format();
+    let output = Output::of(&settings)?;
     let on_query = arguments.show_queries.then(|| observed_query::printer());
     let config = ServerConfig { on_query, ..settings.config()? };
-    until_stopped(config, log_format, until_stdin_ends)
+    until_stopped(config, output, until_stdin_ends)
 }
 
 /// Serves a set for private set intersection.
 pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
     let settings = given.or(Settings::defaults());
-    let log_format = settings.log_format();
+    let output = Output::of(&settings)?;
     let config = ServerConfig { psi: Some(set), ..settings.config()? };
-    until_stopped(config, log_format, false)
+    until_stopped(config, output, false)
 }
 
 /// Time for which the end of the process waits for threads.
 const THREADS_END: Duration = Duration::from_secs(1);
 
+/// The log, and the export of traces.
+struct Output {
+    log_format: LogFormat,
+    traces: Option<Traces>,
+}
+
+impl Output {
+    fn of(settings: &Settings) -> Result<Self, Failure> {
+        Ok(Self { log_format: settings.log_format(), traces: settings.traces()? })
+    }
+}
+
 /// Serves until a stop signal, or until the end of stdin if `until_stdin_ends`.
-fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: bool) -> Outcome {
-    let config = ServerConfig { on_state: Some(Arc::new(systemd::tell)), ..config };
+fn until_stopped(config: ServerConfig, output: Output, until_stdin_ends: bool) -> Outcome {
+    let Output { log_format, traces } = output;
+    let on_trace = traces.as_ref().map(Traces::observer);
+    let config = ServerConfig { on_state: Some(Arc::new(systemd::tell)), on_trace, ..config };
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(async {
         let signal = stop_signal()?;
@@ -94,7 +111,7 @@ fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: 
                 () = stdin_ends(), if until_stdin_ends => {}
             }
         });
-        start_log(log_format);
+        start_log(log_format, traces.as_ref());
         let few_files = open_files::raise_limit(config.protection.max_connections);
         let useless_tokens = unused_tokens::warnings(&config);
         few_files.iter().chain(&useless_tokens).for_each(|reason| tracing::warn!("{reason}"));
@@ -110,6 +127,7 @@ fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: 
     });
     // A load or a download that is running would hold up the end. Nothing is lost: both start again.
     runtime.shutdown_timeout(THREADS_END);
+    traces.into_iter().for_each(Traces::finish);
     outcome
 }
 
@@ -174,6 +192,8 @@ fn known_variables() -> Result<(), Failure> {
 /// Prints the settings and performs the checks of a start.
 fn check(settings: &Settings) -> Outcome {
     let config = settings.clone().config()?;
+    // Checks the address of the collector.
+    let _traces = settings.traces()?;
     papir_server::check(&config)?;
     unused_tokens::warnings(&config).iter().for_each(|reason| eprintln!("papir: warning: {reason}"));
     let mut out = std::io::stdout();
@@ -188,16 +208,16 @@ fn announce(server: &BoundServer) -> std::io::Result<()> {
     out.flush()
 }
 
-fn start_log(format: LogFormat) {
+fn start_log(format: LogFormat, traces: Option<&Traces>) {
     let filter = EnvFilter::try_from_env("PAPIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    match format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
-    }
+    let log = match format {
+        LogFormat::Text => log.boxed(),
+        LogFormat::Json => log.json().flatten_event(true).with_span_list(false).boxed(),
+    };
+    tracing_subscriber::registry().with(traces.map(Traces::layer)).with(log.with_filter(filter)).init();
 }
 
 /// Completes at the end of stdin. Reads on a detached thread, as stdin may never end.

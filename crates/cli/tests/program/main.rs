@@ -32,6 +32,7 @@ mod sources;
 mod strangers;
 mod support;
 mod tls;
+mod traces;
 mod updating;
 mod usage;
 mod verifying;

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rcgen::generate_simple_self_signed;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, generate_simple_self_signed,
+};
 
 use crate::support::{Folder, root};
 
@@ -22,6 +24,20 @@ fn prepare(folder: &Folder) {
     let made = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     folder.write("cert.pem", made.cert.pem());
     folder.write("key.pem", made.signing_key.serialize_pem());
+    prepare_client(folder);
+}
+
+/// Creates an authority, and the certificate of a client.
+fn prepare_client(folder: &Folder) {
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "clients");
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    folder.write("clients.pem", authority.pem());
+    let key = KeyPair::generate().unwrap();
+    let client = CertificateParams::new(["laptop".to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    folder.write("laptop.pem", client.pem());
+    folder.write("laptop.key", key.serialize_pem());
 }
 
 #[test]

@@ -122,7 +122,15 @@ fn alerts_use_existing_metrics() {
         assert!(tests.contains(&format!("alertname: {name}\n")), "{name} has a test");
     }
     let names: Vec<&str> = alerts.iter().map(|alert| alert.lines().next().unwrap()).collect();
-    for wanted in ["PapirErrors", "PapirSlow", "PapirVersionsApart", "PapirLoadFailing", "PapirStaleData"] {
+    for wanted in [
+        "PapirErrors",
+        "PapirSlow",
+        "PapirVersionsApart",
+        "PapirLoadFailing",
+        "PapirStoreFailing",
+        "PapirRegistryFailing",
+        "PapirStaleData",
+    ] {
         assert!(names.contains(&wanted), "{wanted} is not in {names:?}");
     }
     let known = documented();

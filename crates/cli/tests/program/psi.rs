@@ -132,3 +132,36 @@ fn invalid_intersections_are_refused_in_one_line() {
     let service = Service::start(&[&words], &["--allow-not-private"]);
     fails_with(&["psi", "run", &service.url, &bare], &["404", "papir psi serve"]);
 }
+
+/// Waits until the gauge of failed loads has a value.
+fn wait_for_failing(service: &Service, value: u32) {
+    let line = format!("papir_load_failing{{database=\"set\"}} {value}");
+    let begin = Instant::now();
+    loop {
+        let metrics = ureq::get(format!("{}/metrics", service.url)).call().unwrap();
+        let text = metrics.into_body().read_to_string().unwrap();
+        if text.lines().any(|found| found == line) {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "no {line} in {text}");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_set_that_fails_to_load_shows_in_the_metrics() {
+    let folder = Folder::new();
+    let elements = folder.write("set.txt", "a\nb\nc\n");
+    let labelled = labelled(&folder);
+    for (set, more) in [(&elements, &[][..]), (&labelled, &["--labels", "--scheme", "simple"])] {
+        let file = prepared(&folder, set, more);
+        let service = Service::psi(&file, &["--watch", "1"]);
+        wait_for_failing(&service, 0);
+        let good = folder.path("good.psi");
+        std::fs::rename(&file, &good).unwrap();
+        folder.write("set.psi", "damaged");
+        wait_for_failing(&service, 1);
+        std::fs::rename(&good, &file).unwrap();
+        wait_for_failing(&service, 0);
+    }
+}

@@ -1,8 +1,10 @@
 //! Certificates, and addresses with the wrong scheme.
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, Issuer, KeyPair, date_time_ymd,
+};
 
-use crate::support::{Folder, Service, fails_for_now, fails_with, succeeds};
+use crate::support::{Folder, Service, fails_for_now, fails_with, papir, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -99,4 +101,44 @@ fn a_name_is_resolved_to_listen_on() {
     let words = folder.words(10, "plain");
     let service = Service::start(&[&words], &[OPEN, "--listen", "localhost:0"]);
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
+}
+
+#[test]
+fn a_service_asks_for_a_client_certificate() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
+    let issuer = CertifiedIssuer::self_signed(
+        authority("clients.example", (2020, 2100)),
+        KeyPair::generate().unwrap(),
+    );
+    let issuer = issuer.unwrap();
+    let root = folder.write("clients.pem", issuer.pem());
+    let client = |name: &str, year: i32| {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 1, 1));
+        let certificate = params.signed_by(&key, &issuer).unwrap().pem();
+        let path = |kind: &str| format!("{name}.{kind}.pem");
+        (folder.write(&path("cert"), certificate), folder.write(&path("key"), key.serialize_pem()))
+    };
+    let (good, late) = (client("good", 2100), client("late", 2021));
+    let tls = [OPEN, "--tls-cert", &own.0, "--tls-key", &own.1, "--client-ca", &root];
+    let service = Service::start(&[&words], &tls);
+    let get = ["get", &service.url, OPEN, "--ca", &own.0, "key-3"];
+    assert_eq!(succeeds(&with(&get, &good)), "value-3");
+    fails_with(&get, &["asks for a client certificate", "--client-cert"]);
+    fails_with(&with(&get, &late), &["client certificate", "expired"]);
+    fails_with(&[&get[..], &["--client-cert", &good.0]].concat(), &["--client-key"]);
+    let found = papir(&["doctor", &service.url, "--ca", &own.0]);
+    let text = String::from_utf8(found.stdout).unwrap();
+    assert!(
+        found.status.code() == Some(2) && text.contains("--client-cert FILE and --client-key FILE"),
+        "{text}"
+    );
+}
+
+/// A command with a client's certificate and key.
+fn with<'a>(command: &[&'a str], (cert, key): &'a (String, String)) -> Vec<&'a str> {
+    [command, &["--client-cert", cert, "--client-key", key]].concat()
 }

@@ -1,22 +1,21 @@
 //! The HTTP client: timeouts, trusted certificates, proxies, and sockets.
 
-use std::path::Path;
-
 use reqwest::redirect::Policy;
 use reqwest::{Client, retry};
 
 use crate::core::Address;
 use crate::error::{Error, Result};
+use crate::transport::options::Options;
 use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, USER_AGENT, tls};
 
-/// A client for one service. If `ca` is given, it trusts the root certificates in that file instead
+/// A client for one service. With `options.ca` it trusts the root certificates in that file instead
 /// of the public ones.
 ///
 /// # Errors
-/// [`Error::BadCa`].
-pub(super) fn client(address: &Address, ca: Option<&Path>) -> Result<Client> {
-    let mut tls = tls::config(ca, Presented::default())?;
+/// [`Error::BadCa`], [`Error::BadIdentity`].
+pub(super) fn client(address: &Address, options: &Options) -> Result<Client> {
+    let mut tls = tls::config(options, Presented::default())?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let mut builder = Client::builder()
         .tls_backend_preconfigured(tls)

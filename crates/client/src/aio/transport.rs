@@ -35,7 +35,7 @@ impl Transport {
     /// # Errors
     /// [`crate::Error::BadCa`].
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
-        let client = http::client(address, options.ca.as_deref())?;
+        let client = http::client(address, options)?;
         Ok(Self { client, base: address.base().into(), files: options.files() })
     }
 

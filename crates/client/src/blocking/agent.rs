@@ -1,7 +1,5 @@
 //! The HTTP client: timeouts, trusted certificates, proxies.
 
-use std::path::Path;
-
 use ureq::Agent;
 use ureq::config::Config;
 use ureq::unversioned::resolver::DefaultResolver;
@@ -10,23 +8,24 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnecto
 use super::tls::TlsConnector;
 use crate::core::Address;
 use crate::error::Result;
+use crate::transport::options::Options;
 use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, READ_TIMEOUT, USER_AGENT, tls};
 
-/// An agent for one service. If `ca` is given, it trusts the root certificates in that file instead
+/// An agent for one service. With `options.ca` it trusts the root certificates in that file instead
 /// of the public ones.
 ///
 /// # Errors
-/// [`Error::BadCa`](crate::Error::BadCa).
-pub(super) fn new(address: &Address, ca: Option<&Path>) -> Result<Agent> {
-    observed(address, ca, Presented::default())
+/// [`Error::BadCa`](crate::Error::BadCa), [`Error::BadIdentity`](crate::Error::BadIdentity).
+pub(super) fn new(address: &Address, options: &Options) -> Result<Agent> {
+    observed(address, options, Presented::default())
 }
 
 /// Like [`new`], and stores the server's certificate in `presented`.
 ///
 /// # Errors
-/// [`Error::BadCa`](crate::Error::BadCa).
-pub(super) fn observed(address: &Address, ca: Option<&Path>, presented: Presented) -> Result<Agent> {
+/// [`Error::BadCa`](crate::Error::BadCa), [`Error::BadIdentity`](crate::Error::BadIdentity).
+pub(super) fn observed(address: &Address, options: &Options, presented: Presented) -> Result<Agent> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -38,7 +37,7 @@ pub(super) fn observed(address: &Address, ca: Option<&Path>, presented: Presente
         // A proxy from the environment must not carry local traffic to another machine.
         config = config.proxy(None);
     }
-    let tls = TlsConnector::new(tls::config(ca, presented)?);
+    let tls = TlsConnector::new(tls::config(options, presented)?);
     Ok(connect(config.build(), address, tls))
 }
 

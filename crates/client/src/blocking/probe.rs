@@ -23,12 +23,12 @@ pub struct Probe {
 /// Asks a service whether it is ready. No token is sent.
 ///
 /// # Errors
-/// [`Error::BadUrl`], [`Error::BadCa`], and [`Error::Transport`] if there is no response.
+/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] if there is no response.
 pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let options = Options { token: None, ..options.clone() };
     let service = options.service(url)?;
     let (address, presented) = (service.address(), Presented::default());
-    let agent = agent::observed(address, options.ca.as_deref(), presented.clone())?;
+    let agent = agent::observed(address, &options, presented.clone())?;
     let ready = address.url(path::READY);
     let response = agent.get(&ready).call();
     let response =

@@ -25,9 +25,9 @@ pub(super) struct Transport {
 
 impl Transport {
     /// # Errors
-    /// [`crate::Error::BadCa`].
+    /// [`crate::Error::BadCa`], [`crate::Error::BadIdentity`].
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
-        let agent = agent::new(address, options.ca.as_deref())?;
+        let agent = agent::new(address, options)?;
         Ok(Self { agent, base: address.base().to_owned(), files: options.files() })
     }
 

@@ -84,6 +84,9 @@ pub(crate) fn is_repeatable(request: &Request) -> bool {
 
 /// Returns whether the same request may succeed later: the server is busy, starts or stops, or a
 /// proxy did not reach it. A ticket that is being prepared is waited for elsewhere.
+///
+/// Only the status decides, and not the `retryable` of the body: a lying server could otherwise have
+/// requests repeated that a retry tells it something about.
 pub(crate) fn is_retryable(response: &Response) -> bool {
     match response.status {
         429 | 502 | 504 => true,
@@ -94,7 +97,7 @@ pub(crate) fn is_retryable(response: &Response) -> bool {
 
 fn code_of(response: &Response) -> Option<String> {
     let body = response.body.as_ref().ok()?;
-    Some(serde_json::from_slice::<ErrorBody>(body).ok()?.error.code)
+    Some(ErrorBody::parse(response.status, body)?.code)
 }
 
 /// The wait that `Retry-After` advises, at most [`MAX_ADVICE`].
@@ -104,11 +107,15 @@ pub(crate) fn advised(response: &Response) -> Option<Duration> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     fn response(status: u16, code: &str) -> Response {
-        let body = format!(r#"{{"error":{{"code":"{code}","message":""}}}}"#).into_bytes();
+        // The opposite of the truth, since the hint must not matter.
+        let retryable = ![429, 502, 503].contains(&status);
+        let problem = ErrorBody { retryable, ..ErrorBody::new(status, code, String::new()) };
+        let body = serde_json::to_vec(&problem).unwrap();
         Response { status, headers: vec![("retry-after".into(), "90".into())], body: Ok(body) }
     }
 

@@ -178,11 +178,11 @@ impl Service {
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
         let status = response.status;
         let body = self.body(path, response, limit::JSON_BYTES).unwrap_or_default();
-        let (code, message, current) = match serde_json::from_slice::<ErrorBody>(&body) {
-            Ok(ErrorBody { error }) => {
-                (error.code, error.message, error.version.and_then(|text| text.parse().ok()))
+        let (code, message, current) = match ErrorBody::parse(status, &body) {
+            Some(problem) => {
+                (problem.code, problem.detail, problem.version.and_then(|text| text.parse().ok()))
             }
-            Err(_) => ("unknown".to_owned(), "not a response of a papir service".to_owned(), None),
+            None => ("unknown".to_owned(), "not a response of a papir service".to_owned(), None),
         };
         Error::Http { url: self.url(path), status, code, message, current }
     }

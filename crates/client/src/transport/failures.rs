@@ -1,6 +1,6 @@
 //! Failures that no retry resolves, in words and with the remedy.
 
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError};
 
 use super::verifier::RefusedCertificate;
 use crate::error::FinalFailure;
@@ -16,8 +16,25 @@ pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> 
         rustls::Error::InvalidMessage(_) => {
             Some(FinalFailure::NoTls { instead: base.replacen("https", "http", 1) })
         }
+        rustls::Error::AlertReceived(alert) => client_certificate(*alert),
         _ => None,
     }
+}
+
+/// The failure for an alert about the client's certificate; `None` for other alerts.
+fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
+    use AlertDescription as A;
+    let reason = match alert {
+        A::CertificateRequired => "the service asks for a client certificate",
+        A::CertificateExpired => "the service refuses the client certificate: it is expired or not valid yet",
+        A::CertificateRevoked => "the service refuses the client certificate: it is revoked",
+        A::UnknownCA => "the service refuses the client certificate: it does not trust its issuer",
+        A::BadCertificate | A::UnsupportedCertificate | A::CertificateUnknown | A::AccessDenied => {
+            "the service refuses the client certificate"
+        }
+        _ => return None,
+    };
+    Some(FinalFailure::ClientCertificate { reason, missing: alert == A::CertificateRequired })
 }
 
 /// The failure for a response that is not HTTP; `None` over TLS.

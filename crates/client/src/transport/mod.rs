@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `options`, `platform` | options of a connection; clock and randomness |
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
+//! | `identity` | the client's own certificate |
 //! | `failures` | failures that no retry resolves |
 
 pub(crate) mod certificate;
 pub(crate) mod failures;
+pub(crate) mod identity;
 pub(crate) mod options;
 mod platform;
 pub(crate) mod tls;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use papir_core::OwnerKey;
 use papir_lookup::Root;
 
+use super::identity::Identity;
 use super::platform::Native;
 use crate::core::{CheckpointSettings, MoreSchemes, Pin, Rotation, Service, Settings, Token, Watcher};
 use crate::error::Result;
@@ -33,6 +34,8 @@ pub struct Options {
     pub insecure_http: bool,
     /// PEM file of root certificates to trust instead of the public ones.
     pub ca: Option<PathBuf>,
+    /// The client's certificate and key, for a service that asks for one.
+    pub identity: Option<Identity>,
     /// The directory of client state; `None` for [`crate::default_state_directory`]. It holds the
     /// state of registered clients, pins, and copies of public parts.
     pub state: Option<PathBuf>,

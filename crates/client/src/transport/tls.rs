@@ -10,18 +10,22 @@ use rustls::crypto::ring::default_provider;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
+use super::identity;
+use super::options::Options;
 use super::verifier::{Presented, Verifier};
 use crate::error::{Error, Result};
 
 /// Longest accepted file of root certificates: 4 MiB.
 const MAX_CA_BYTES: u64 = 4 << 20;
 
-/// Settings of TLS that trust the root certificates in the file `ca` or, without it, the public
-/// ones. The certificates of servers are stored in `presented`.
+/// Settings of TLS that trust the root certificates in the file `options.ca` or, without it, the
+/// public ones, and present the client's certificate, if it has one. The certificates of servers are
+/// stored in `presented`.
 ///
 /// # Errors
-/// [`Error::BadCa`].
-pub(crate) fn config(ca: Option<&Path>, presented: Presented) -> Result<ClientConfig> {
+/// [`Error::BadCa`], [`Error::BadIdentity`].
+pub(crate) fn config(options: &Options, presented: Presented) -> Result<ClientConfig> {
+    let ca = options.ca.as_deref();
     let given = ca.map(roots).transpose()?;
     let build = || {
         let provider = Arc::new(default_provider());
@@ -29,10 +33,11 @@ pub(crate) fn config(ca: Option<&Path>, presented: Presented) -> Result<ClientCo
         Ok(ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
-            .with_no_client_auth())
+            .with_custom_certificate_verifier(Arc::new(verifier)))
     };
-    build().map_err(|error: rustls::Error| bad_ca(ca.unwrap_or(Path::new("the public roots")), error))
+    let builder =
+        build().map_err(|error: rustls::Error| bad_ca(ca.unwrap_or(Path::new("the public roots")), error))?;
+    identity::present(builder, options.identity.as_ref())
 }
 
 /// All certificates of a PEM file.

@@ -16,7 +16,7 @@ use papir_client::{ClientStatus, DatabaseInfo, Result, SizesInfo};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{NoProgress, RecordBuffer};
 use papir_lookup::{Bundle, KeywordLayout, Root};
-use papir_protocol::{CheckpointInfo, DatabaseList, ErrorBody, ErrorDetail, code, header, limit};
+use papir_protocol::{CheckpointInfo, DatabaseList, ErrorBody, code, header, limit};
 use rand_core::{CryptoRng, SeedableRng};
 
 use crate::ticket_table::{AHEAD, TicketTable};
@@ -646,8 +646,7 @@ pub fn json(status: u16, body: &impl serde::Serialize) -> Response {
 
 /// A refusal with a code of `papir_protocol::code`.
 pub fn refusal(status: u16, code: &str) -> Response {
-    let error = ErrorDetail { code: code.to_owned(), message: "scripted".into(), version: None };
-    json(status, &ErrorBody { error })
+    json(status, &ErrorBody::new(status, code, "scripted".into()))
 }
 
 /// The events in short: `POST /query`, `wait 7`, `lock`.

@@ -1,12 +1,14 @@
-//! Access control: bearer tokens, their scopes and databases, and trusted proxies.
+//! Access control: bearer tokens, trusted proxies, and web origins.
 
 mod grant;
+mod origins;
 mod proxies;
 mod token_file;
 mod tokens;
 
 pub(crate) use grant::Grant;
 pub use grant::Scope;
+pub use origins::Origin;
 pub use proxies::TrustedProxies;
 pub use token_file::{NewToken, TokenEntry, TokenFile};
 pub use tokens::TokenSource;

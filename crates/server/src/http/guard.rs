@@ -18,6 +18,7 @@ use crate::admission::{ClientKey, ClientSlot};
 use crate::catalog::DatabaseError;
 use crate::listen::Peer;
 use crate::service::App;
+use crate::traces;
 
 /// Time for which the body of a refused request is read, so that the client can receive the
 /// response without holding its connection for long.
@@ -58,6 +59,9 @@ pub(super) async fn check(
         Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)) => Some(""),
         Err(_) => None,
     };
+    if let Some(database) = name.and_then(|name| app.catalog.known(name)) {
+        traces::name_database(database);
+    }
     match admit(&app, name, &request) {
         Ok(Admitted { grant, client, slot }) => {
             request.extensions_mut().insert(grant);

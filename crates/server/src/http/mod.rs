@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `routes` | route table and OpenAPI document |
 //! | `operations`, `databases`, `checkpoints`, `query`, `clients`, `psi` | handlers |
-//! | `problem` | errors as status and JSON |
+//! | `problem` | errors as status and problem details |
 //! | `info` | JSON descriptions of databases |
 //! | `headers`, `body` | parsing of headers and request bodies |
-//! | `request_id`, `guard` | middleware: request ids; tokens and per-client limits |
+//! | `request_id`, `cors`, `guard` | middleware: request ids; other web origins; tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `connection`, `tracked_body` | HTTP on one connection |
 
@@ -16,6 +16,7 @@ mod body;
 mod checkpoints;
 mod clients;
 mod connection;
+mod cors;
 mod databases;
 mod forwarded;
 mod guard;
@@ -47,11 +48,15 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     if app.psi.is_some() {
         routes = psi::routes(routes);
     }
-    guard::documented(clients::routes(routes))
+    let mut router = guard::documented(clients::routes(routes))
         .finish()
         .fallback(|| async { Problem::UnknownRoute })
         .method_not_allowed_fallback(|| async { Problem::WrongMethod })
-        .layer(from_fn_with_state(Arc::clone(app), guard::check))
-        .layer(from_fn_with_state(Identify::new(app), request_id::identify))
-        .with_state(Arc::clone(app))
+        .layer(from_fn_with_state(Arc::clone(app), guard::check));
+    // Outside the guard: browsers send no token with a preflight request, and pages must be able to
+    // read refusals.
+    if let Some(cors) = cors::layer(&app.guard.origins) {
+        router = router.layer(cors);
+    }
+    router.layer(from_fn_with_state(Identify::new(app), request_id::identify)).with_state(Arc::clone(app))
 }

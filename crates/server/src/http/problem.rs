@@ -1,11 +1,11 @@
-//! Errors of requests as HTTP status and JSON.
+//! Errors of requests as HTTP status and problem details.
 
 use std::time::Duration;
 
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use papir_protocol::{ErrorBody, ErrorDetail, code, header as names};
+use papir_protocol::{ErrorBody, code, header as names, media};
 
 use crate::admission::JobError;
 use crate::catalog::{DatabaseError, QueryError};
@@ -13,10 +13,16 @@ use crate::clients::ClientError;
 use crate::psi::PsiError;
 use crate::service::AnswerError;
 
+/// Content type of errors.
+const PROBLEM: HeaderValue = HeaderValue::from_static(media::PROBLEM);
 /// Retry delay while databases are loading or the registry fails, in seconds.
 const LATER_ADVICE: u64 = 1;
 /// Retry delay while another request writes to the same upload.
 const UPLOAD_ADVICE: Duration = Duration::from_secs(1);
+
+/// The code of an error response, among the response's extensions.
+#[derive(Clone, Copy)]
+pub(super) struct Code(pub(super) &'static str);
 
 /// Reason why a request fails. The body is an [`ErrorBody`].
 #[derive(Debug)]
@@ -297,10 +303,14 @@ fn client_code(error: &ClientError) -> &'static str {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let error =
-            ErrorDetail { code: self.code().to_owned(), message: self.message(), version: self.version() };
-        let mut response = (self.status(), Json(ErrorBody { error })).into_response();
+        let body = ErrorBody {
+            version: self.version(),
+            ..ErrorBody::new(self.status().as_u16(), self.code(), self.message())
+        };
+        let mut response = (self.status(), Json(body)).into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
         response.headers_mut().extend(self.header());
+        response.extensions_mut().insert(Code(self.code()));
         response
     }
 }

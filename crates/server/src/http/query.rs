@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use papir_protocol::ErrorBody;
 use tokio::task::spawn_blocking;
+use tracing::Span;
 
 use super::body::{self, Whole};
 use super::headers::{BINARY, NamePath, credentials, database_name, named_version, version_header};
@@ -19,6 +20,7 @@ use crate::catalog::{Candidates, QueryError};
 use crate::clients::Credentials;
 use crate::metrics::{Stage, Tally};
 use crate::service::App;
+use crate::traces;
 
 /// Adds the route.
 pub(super) fn routes(before: Routes) -> Routes {
@@ -133,8 +135,10 @@ async fn answer(
     let Admitted { candidates, credentials } = admitted;
     let begin = Instant::now();
     let held = app.uploads.begin(client.clone());
+    let reading = traces::stage(&Span::current(), candidates.name(), Stage::Read);
     let Whole { bytes: queries, held } =
         body::read(body, candidates.body_limit(), app.body_timeout, held).await?;
+    drop(reading);
     // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting.
     let permit = app.queries.executor.admit(&client).map_err(|after| Problem::Busy { after })?;
     let permit = permit.holding(slot, held);

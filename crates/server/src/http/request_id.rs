@@ -1,4 +1,4 @@
-//! Middleware: request ids in logs and responses.
+//! Middleware: request ids in logs and responses, and the span of a request.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -11,9 +11,11 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use papir_protocol::{header, limit};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
+use super::problem::Code;
 use crate::service::App;
+use crate::traces;
 
 /// Generates unique ids that do not reveal the number of requests.
 #[derive(Default)]
@@ -34,6 +36,14 @@ fn chosen_id(headers: &HeaderMap) -> Option<String> {
     let is_safe = (1..=limit::REQUEST_ID_BYTES).contains(&text.len())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
     is_safe.then(|| text.to_owned())
+}
+
+/// Makes the span a child of the one that the request names.
+fn follow(app: &App, trace: &Span, headers: &HeaderMap) {
+    let parent = headers.get(header::TRACE_PARENT).and_then(|value| value.to_str().ok());
+    if let (Some(observer), Some(parent)) = (&app.on_trace, parent) {
+        observer(trace, parent);
+    }
 }
 
 /// State of the middleware.
@@ -58,10 +68,14 @@ pub(super) async fn identify(State(state): State<Identify>, request: Request, ne
     let route = route.as_ref().map(MatchedPath::as_str);
     // An error span, so that the id is logged at every log level.
     let span = tracing::error_span!("request", %id);
-    let mut response = next.run(request).instrument(span.clone()).await;
+    // Within the other span, so that log lines find the id, and stages this one.
+    let trace = span.in_scope(|| traces::request(request.method().as_str(), route, &id));
+    follow(&state.app, &trace, request.headers());
+    let mut response = next.run(request).instrument(trace.clone()).instrument(span.clone()).await;
     let (status, milliseconds) = (response.status().as_u16(), start.elapsed().as_secs_f64() * 1e3);
     span.in_scope(|| tracing::debug!(route, status, milliseconds, "responded"));
     state.app.metrics.response(route, status);
+    traces::end(&trace, status, response.extensions().get().map_or("ok", |Code(code)| code));
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(header::REQUEST_ID, value);
     }

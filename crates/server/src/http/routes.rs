@@ -16,7 +16,9 @@ use axum::{Extension, Router};
 use papir_protocol::{ErrorBody, header as names, media};
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{Components, Object, Ref, Type};
-use utoipa::openapi::{ContentBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, Paths, RefOr};
+use utoipa::openapi::{
+    Content, ContentBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, Paths, RefOr,
+};
 use utoipa::openapi::{Response as Documented, ResponseBuilder, path::Operation};
 use utoipa::{Path, ToSchema};
 
@@ -88,7 +90,7 @@ impl Routes {
             "`wrong_method`: the path does not support this method",
         );
         routes.operations("/", |operation| {
-            operation.responses.responses.values_mut().for_each(with_request_id);
+            operation.responses.responses.values_mut().for_each(complete);
         });
         // Serialization cannot fail: the document consists of maps and strings.
         let document = Document(routes.document.to_json().unwrap_or_default().into());
@@ -140,11 +142,22 @@ fn filter(method: &HttpMethod) -> MethodFilter {
 /// A response with an error body.
 fn error_response(meaning: &str) -> Documented {
     let shape = ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name())));
-    ResponseBuilder::new().description(meaning).content("application/json", shape.build()).build()
+    ResponseBuilder::new().description(meaning).content(media::JSON, shape.build()).build()
 }
 
-fn with_request_id(response: &mut RefOr<Documented>) {
+/// Adds what is common to all responses: the request's id, and the media type of an error body, for
+/// which utoipa assumes JSON.
+fn complete(response: &mut RefOr<Documented>) {
     if let RefOr::T(response) = response {
+        let is_error = |content: &RefOr<Content>| {
+            let RefOr::T(content) = content else { return false };
+            matches!(&content.schema, Some(RefOr::Ref(to)) if to.ref_location.ends_with(&format!("/{}", ErrorBody::name())))
+        };
+        if response.content.get(media::JSON).is_some_and(is_error)
+            && let Some(content) = response.content.shift_remove(media::JSON)
+        {
+            response.content.insert(media::PROBLEM.to_owned(), content);
+        }
         let text = Object::with_type(Type::String);
         let header =
             HeaderBuilder::new().schema(Some(text)).description(Some("the request's id, also in the logs"));

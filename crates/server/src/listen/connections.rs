@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::activity::{Activity, Timeouts};
 use super::address::Peer;
@@ -15,6 +15,8 @@ use super::slots::ConnectionSlots;
 use super::stream::{Stream, Watched};
 use super::tls::Tls;
 
+/// Time for a refused client to read the alert that says why.
+const ALERT_TIME: Duration = Duration::from_millis(500);
 /// Pause after a failed accept. Usually the process has run out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -85,14 +87,26 @@ impl<P: Protocol> Shared<P> {
             return self.protocol.serve(stream, peer, activity, stopped).await;
         };
         let handshake = tokio::select! {
-            handshake = tls.acceptor().accept(stream) => Some(handshake),
+            handshake = tls.acceptor().accept(stream).into_fallible() => Some(handshake),
             () = activity.expired(&self.timeouts) => None,
             () = sleep(self.timeouts.idle) => None,
         };
         match handshake {
             Some(Ok(stream)) => self.protocol.serve(stream, peer, activity, stopped).await,
-            Some(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+            Some(Err((error, stream))) => {
+                tracing::debug!(%error, "TLS handshake failed");
+                let _ = timeout(ALERT_TIME, close(stream)).await;
+            }
             None => tracing::debug!("TLS handshake timed out or was evicted"),
         }
+    }
+}
+
+/// Closes a stream and discards what still arrives. With TLS 1.3 a client without a certificate sends
+/// its request before it learns of the refusal; a reset would then take the place of the alert.
+async fn close(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let mut bytes = [0; 1024];
+    if stream.shutdown().await.is_ok() {
+        while matches!(stream.read(&mut bytes).await, Ok(1..)) {}
     }
 }

@@ -4,15 +4,17 @@
 //! |---|---|
 //! | `address` | listen addresses, and the peer of a connection |
 //! | `listener`, `unix`, `stream` | sockets and byte streams |
-//! | `tls` | TLS handshakes with a certificate that can be reloaded |
+//! | `tls`, `client_files`, `pem` | TLS handshakes with certificates that can be reloaded |
 //! | `activity` | idle and send timeouts of one connection |
 //! | `slots` | the limit on open connections |
 //! | `connections` | the accept loop |
 
 mod activity;
 mod address;
+mod client_files;
 mod connections;
 mod listener;
+mod pem;
 mod slots;
 mod stream;
 mod tls;
@@ -22,6 +24,7 @@ mod unix;
 pub(crate) use activity::{Activity, Exchange, RequestActivity, Timeouts};
 pub use address::Listen;
 pub(crate) use address::Peer;
+pub use client_files::ClientFiles;
 pub(crate) use connections::{Protocol, serve};
 pub(crate) use listener::Listener;
 pub(crate) use tls::Tls;

@@ -1,8 +1,6 @@
 //! TLS 1.2 and 1.3 with a reloadable certificate.
 
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_rustls::TlsAcceptor;
@@ -10,12 +8,10 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, InconsistentKeys};
-use zeroize::Zeroizing;
 
+use super::client_files::ClientFiles;
+use super::pem::{bad, certificates, contents};
 use crate::error::Error;
-
-/// Longest accepted certificate or key file, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// A certificate chain and its private key, both in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +20,8 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The private key: PKCS#8, PKCS#1 or SEC1.
     pub key: PathBuf,
+    /// If given, clients without a valid certificate are refused in the handshake.
+    pub clients: Option<ClientFiles>,
 }
 
 /// TLS configuration for handshakes. Read again on reload.
@@ -40,7 +38,7 @@ struct Pair {
 }
 
 impl TlsFiles {
-    /// Checks that both files can be read and match. Clients verify the certificate's validity and
+    /// Checks that all files can be read, and that certificate and key match. Clients verify the certificate's validity and
     /// names.
     ///
     /// # Errors
@@ -51,19 +49,18 @@ impl TlsFiles {
 
     fn read(&self) -> Result<Pair, Error> {
         let (certificate, key) = (&self.certificate, &self.key);
-        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&contents(certificate)?)
-            .collect::<Result<_, _>>()
-            .map_err(|error| bad(certificate, error))?;
-        if chain.is_empty() {
-            return Err(bad(certificate, "contains no PEM certificate"));
-        }
+        let chain = certificates(certificate)?;
         let private =
             PrivateKeyDer::from_pem_slice(&contents(key)?).map_err(|error| bad(key, no_key(error)))?;
         let expiry = chain.iter().filter_map(not_after).min();
-        let builder = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let provider = Arc::new(ring::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| bad(certificate, error))?
-            .with_no_client_auth();
+            .map_err(|error| bad(certificate, error))?;
+        let builder = match &self.clients {
+            Some(clients) => builder.with_client_cert_verifier(clients.verifier(provider)?),
+            None => builder.with_no_client_auth(),
+        };
         let mut config = builder.with_single_cert(chain, private).map_err(|error| self.blame(error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Pair { config: Arc::new(config), expiry })
@@ -121,24 +118,9 @@ fn not_after(certificate: &CertificateDer<'_>) -> Option<i64> {
     Some(parsed.validity().not_after.timestamp())
 }
 
-/// A file's bytes, wiped when dropped.
-fn contents(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
-    let mut bytes = Zeroizing::new(Vec::new());
-    let file = fs::File::open(path).map_err(|error| bad(path, error))?;
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| bad(path, error))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(bad(path, format!("longer than {MAX_BYTES} bytes")));
-    }
-    Ok(bytes)
-}
-
 fn no_key(error: rustls::pki_types::pem::Error) -> String {
     match error {
         rustls::pki_types::pem::Error::NoItemsFound => "contains no PEM private key".to_owned(),
         other => other.to_string(),
     }
-}
-
-fn bad(path: &Path, reason: impl ToString) -> Error {
-    Error::Tls { path: path.to_owned(), reason: reason.to_string() }
 }

@@ -23,6 +23,18 @@ pub(crate) enum Stage {
     Total,
 }
 
+impl Stage {
+    /// Its label.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Wait => "wait",
+            Self::Answer => "answer",
+            Self::Total => "total",
+        }
+    }
+}
+
 /// The counters of one service.
 pub(crate) struct Metrics(Recorder);
 
@@ -66,13 +78,7 @@ impl Metrics {
 
     /// Records the time of one stage.
     pub(crate) fn stage(&self, database: &str, stage: Stage, time: Duration) {
-        let stage = match stage {
-            Stage::Read => "read",
-            Stage::Wait => "wait",
-            Stage::Answer => "answer",
-            Stage::Total => "total",
-        };
-        self.0.time(table::STAGE, &[("database", database), ("stage", stage)], time);
+        self.0.time(table::STAGE, &[("database", database), ("stage", stage.name())], time);
     }
 
     /// Counts a complete body of queries.
@@ -100,7 +106,12 @@ impl Metrics {
     pub(crate) fn loaded(&self, database: &str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
         self.0.count(table::LOADS, &[("database", database), ("outcome", outcome)], 1);
-        self.0.gauge(table::LOAD_FAILING, &[("database", database)], if ok { 0.0 } else { 1.0 });
+        self.load_failing(database, !ok);
+    }
+
+    /// Records whether the last load of a database or set failed.
+    pub(crate) fn load_failing(&self, database: &str, failed: bool) {
+        self.0.gauge(table::LOAD_FAILING, &[("database", database)], if failed { 1.0 } else { 0.0 });
     }
 
     /// Records whether a database's store could be reached.

@@ -16,8 +16,8 @@
 //! | `papir_version_info` | gauge | `database`, `version`, `scheme`, `newest` | 1 for each answered version |
 //! | `papir_version_age_seconds` | gauge | `database`, `version` | Time since the version was loaded |
 //! | `papir_data_age_seconds` | gauge | `database`, `version` | Time since the version was signed or, without a signature, built or last updated |
-//! | `papir_loads_total` | counter | `database`, `outcome` | Loads of database versions: `ok`, or `failed` if the old version stays |
-//! | `papir_load_failing` | gauge | `database` | 1 if the last load of the database failed, else 0 |
+//! | `papir_loads_total` | counter | `database`, `outcome` | Loads of versions of databases and sets: `ok`, or `failed` if the old version stays |
+//! | `papir_load_failing` | gauge | `database` | 1 if the last load of the database or set failed, else 0 |
 //! | `papir_store_failing` | gauge | `database` | 1 while the object store of the database cannot be reached, else 0 |
 //! | `papir_database_bytes` | gauge | `database`, `part` | Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint` |
 //! | `papir_clients` | gauge | `database`, `state` | Clients by state: `registered`, or `uploading` keys |
@@ -85,8 +85,8 @@ metrics! {
     DATA_AGE = Gauge "papir_data_age_seconds"
         "Time since the version was signed or, without a signature, built or last updated";
     LOADS = Counter "papir_loads_total"
-        "Loads of database versions: `ok`, or `failed` if the old version stays";
-    LOAD_FAILING = Gauge "papir_load_failing" "1 if the last load of the database failed, else 0";
+        "Loads of versions of databases and sets: `ok`, or `failed` if the old version stays";
+    LOAD_FAILING = Gauge "papir_load_failing" "1 if the last load of the database or set failed, else 0";
     STORE_FAILING = Gauge "papir_store_failing"
         "1 while the object store of the database cannot be reached, else 0";
     DATABASE_BYTES = Gauge "papir_database_bytes"

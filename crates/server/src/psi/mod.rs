@@ -107,16 +107,21 @@ impl Psi {
 
     /// Reads the file again; its database must have been reloaded before.
     ///
-    /// An invalid set, or one that does not match the database, is logged and the old one stays.
-    pub(crate) fn reload(&self, catalog: &Catalog) {
+    /// An invalid set, or one that does not match the database, is logged and the old one stays. Returns
+    /// whether the set was loaded.
+    pub(crate) fn reload(&self, catalog: &Catalog) -> bool {
         // Locked until the end, so that the later of two reloads wins.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = Identity::of(&self.path);
         match self.load_matching(catalog) {
             Ok(set) => {
                 *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ServedSet::new(set));
+                true
             }
-            Err(reason) => tracing::error!(%reason, "set not loaded: keeping the previous one"),
+            Err(reason) => {
+                tracing::error!(%reason, "set not loaded: keeping the previous one");
+                false
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use crate::catalog::{Database, Queries, QueryError, Target};
 use crate::clients::{self, ClientError, Credentials, Registry};
 use crate::error::Error;
 use crate::metrics::{Metrics, Stage};
+use crate::traces;
 
 /// Reason why a request is not answered.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,8 @@ pub(crate) struct Request {
     span: Span,
     /// Start of the wait.
     since: Instant,
+    /// The span of the current stage.
+    stage: Span,
 }
 
 impl QueryService {
@@ -88,14 +91,16 @@ impl QueryService {
         (client, credentials): (ClientKey, Credentials),
         queries: Vec<u8>,
     ) -> Answer {
+        let span = Span::current();
         let request = Request {
+            stage: traces::stage(&span, target.database.name(), Stage::Wait),
             context: Arc::clone(&self.context),
             target,
             client,
             credentials,
             queries,
             tickets: Vec::new(),
-            span: Span::current(),
+            span,
             since: Instant::now(),
         };
         let (request, permit) = self.with_tickets(request, permit).await?;
@@ -127,6 +132,13 @@ impl QueryService {
 impl Request {
     fn database(&self) -> &Database {
         &self.target.database
+    }
+
+    /// Ends the span of the wait, and begins that of the answer.
+    fn end_wait(&mut self) {
+        // Ended first, so that the stages do not overlap.
+        self.stage = Span::none();
+        self.stage = traces::stage(&self.span, self.database().name(), Stage::Answer);
     }
 
     /// Ends the wait and loads the client's keys. A panic fails this request only.
@@ -179,8 +191,9 @@ impl Batchable for Request {
 impl Work for Request {
     type Answer = Answer;
 
-    fn answer(batch: Vec<Self>) -> Vec<Answer> {
+    fn answer(mut batch: Vec<Self>) -> Vec<Answer> {
         let start = Instant::now();
+        batch.iter_mut().for_each(Self::end_wait);
         let keys: Vec<_> = batch.iter().map(Self::begin).collect();
         // Only requests whose keys could be loaded are answered; the others keep their error.
         let ready: Vec<Queries<'_>> = batch

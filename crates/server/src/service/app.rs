@@ -13,6 +13,7 @@ use crate::clients::Registry;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::psi::Psi;
+use crate::traces::TraceObserver;
 
 /// State shared by all requests.
 pub(crate) struct App {
@@ -27,6 +28,8 @@ pub(crate) struct App {
     pub(crate) body_timeout: Duration,
     /// Set once the service is to stop.
     pub(crate) stopping: AtomicBool,
+    /// Told of the spans that requests name.
+    pub(crate) on_trace: Option<TraceObserver>,
     /// Set if `GET /metrics` is served.
     pub(crate) show_metrics: bool,
 }
@@ -39,6 +42,9 @@ impl App {
     pub(crate) fn open(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
         let registry = config.registry.as_ref().map(Registry::open).transpose()?.map(Arc::new);
         let metrics = Arc::new(Metrics::new(catalog.names())?);
+        if let Some(psi) = &psi {
+            metrics.load_failing(psi.name(), false);
+        }
         let size = Capacity {
             threads: config.threads,
             concurrent: config.max_concurrent,
@@ -55,6 +61,7 @@ impl App {
             uploads: Uploads::new(config.max_upload_bytes),
             body_timeout: config.body_timeout,
             stopping: AtomicBool::new(false),
+            on_trace: config.on_trace.clone(),
             show_metrics: config.metrics,
         })
     }

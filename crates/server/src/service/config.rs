@@ -12,6 +12,7 @@ use crate::catalog::{Catalog, CatalogOptions, DatabaseConfig, Sources};
 use crate::clients::RegistryConfig;
 use crate::error::Error;
 use crate::listen::Listen;
+use crate::traces::TraceObserver;
 
 /// Called with the database's name and the bytes of each accepted query body: everything that the
 /// server learns.
@@ -64,6 +65,8 @@ pub struct ServerConfig {
     pub psi: Option<PathBuf>,
     /// Observes query bodies, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
+    /// Told of the span of each request that names its caller's span.
+    pub on_trace: Option<TraceObserver>,
     /// Observes the state of the running service.
     pub on_state: Option<StateObserver>,
 }
@@ -92,6 +95,7 @@ impl Default for ServerConfig {
             registry: None,
             psi: None,
             on_query: None,
+            on_trace: None,
             on_state: None,
         }
     }

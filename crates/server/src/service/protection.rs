@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::{TokenSource, Tokens, TrustedProxies};
+use crate::access::{Origin, TokenSource, Tokens, TrustedProxies};
 use crate::admission::{ClientLimiter, ClientLimits};
 use crate::error::Error;
 use crate::listen::{Tls, TlsFiles};
@@ -22,6 +22,8 @@ pub struct Protection {
     pub header_timeout: Duration,
     /// Proxies trusted to forward client addresses.
     pub proxies: TrustedProxies,
+    /// Web origins whose pages may use the service; none by default.
+    pub origins: Vec<Origin>,
     /// Most open connections. Beyond this, one of the network with the most connections is closed.
     pub max_connections: usize,
 }
@@ -34,6 +36,7 @@ impl Default for Protection {
             tokens: Vec::new(),
             limits: ClientLimits::default(),
             proxies: TrustedProxies::default(),
+            origins: Vec::new(),
             header_timeout: Duration::from_secs(20),
             max_connections: 2048,
         }
@@ -46,6 +49,7 @@ pub(crate) struct Guard {
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) limiter: Arc<ClientLimiter>,
     pub(crate) proxies: TrustedProxies,
+    pub(crate) origins: Vec<Origin>,
 }
 
 impl Guard {
@@ -62,6 +66,7 @@ impl Guard {
             tokens,
             limiter: ClientLimiter::new(protection.limits),
             proxies: protection.proxies.clone(),
+            origins: protection.origins.clone(),
         })
     }
 

@@ -29,9 +29,8 @@ impl ReloadHandle {
         let app = Arc::clone(&self.app);
         load_with(&self.app, move |catalog| {
             app.guard.reload();
-            let loaded = catalog.load();
-            app.psi.iter().for_each(|psi| psi.reload(catalog));
-            loaded
+            let databases = catalog.load();
+            Loads { databases, set: app.psi.as_ref().map(|psi| psi.reload(catalog)) }
         })
         .await
     }
@@ -80,21 +79,33 @@ impl Hangup {
     }
 }
 
+/// Outcomes of a load.
+pub(super) struct Loads {
+    pub(super) databases: Vec<Reloaded>,
+    /// Whether the set for private intersection was loaded; `None` if it was not read.
+    pub(super) set: Option<bool>,
+}
+
 /// Loads snapshots on a blocking thread and counts them.
 pub(super) async fn load_with(
     app: &Arc<App>,
-    load: impl FnOnce(&Catalog) -> Vec<Reloaded> + Send + 'static,
+    load: impl FnOnce(&Catalog) -> Loads + Send + 'static,
 ) -> Result<Vec<Reloaded>, Error> {
     let app = Arc::clone(app);
     let loading = tokio::task::spawn_blocking(move || {
-        let loaded = load(&app.catalog);
-        for one in &loaded {
+        let Loads { databases, set } = load(&app.catalog);
+        for one in &databases {
             app.metrics.loaded(&one.name, one.outcome.is_ok());
             if one.outcome.is_ok() {
                 app.metrics.polled(&one.name, one.unreachable.is_none());
             }
         }
-        loaded
+        if let Some((psi, loaded)) = app.psi.as_ref().zip(set) {
+            // The set has the name of its database, which fails as long as either of them does.
+            let failed = databases.iter().any(|one| one.name == psi.name() && one.outcome.is_err());
+            app.metrics.loaded(psi.name(), loaded && !failed);
+        }
+        databases
     });
     loading.await.map_err(|error| abnormal("loading snapshots", error))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::app::App;
-use super::reload::load_with;
+use super::reload::{Loads, load_with};
 use crate::catalog::Identity;
 use crate::psi::Psi;
 
@@ -66,9 +66,9 @@ impl Watch {
         tracing::info!(?names, set, "snapshots changed: loading them");
         let loading = Arc::clone(app);
         let loaded = load_with(app, move |catalog| {
-            let loaded = catalog.load_named(&names);
-            loading.psi.iter().filter(|_| set).for_each(|psi| psi.reload(catalog));
-            loaded
+            let databases = catalog.load_named(&names);
+            let psi = loading.psi.as_ref().filter(|_| set);
+            Loads { databases, set: psi.map(|psi| psi.reload(catalog)) }
         });
         if let Err(error) = loaded.await {
             tracing::error!(%error, "not loaded");

@@ -123,7 +123,7 @@ fn an_invalid_query_fails_only_its_own_request() {
     assert_eq!(*batches.sizes.lock().unwrap(), [1, 4]);
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
     assert_eq!(statuses, [200, 200, 400, 200]);
-    assert!(replies[2].json()["error"]["message"].as_str().unwrap().starts_with("query 2 of 2"));
+    assert!(replies[2].json()["detail"].as_str().unwrap().starts_with("query 2 of 2"));
     let last = asked.into_iter().last().unwrap();
     assert_eq!(last.open(&replies[3]), [record(5)]);
 }

@@ -7,8 +7,10 @@ use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{Reply, Running, config, get, indexed, lookup};
 use papir_client::{Error, Options, Pin};
 use papir_core::Error as CoreError;
+use papir_protocol::ErrorBody;
 
 over_both_transports! {
+    a_lying_hint_repeats_no_request,
     answers_of_wrong_length_are_rejected,
     retries_are_bounded,
     a_client_follows_three_changes_of_version,
@@ -27,6 +29,7 @@ fn canned(status: u16, body: &[u8]) -> Canned {
     Canned { status, body: body.to_vec(), ..Canned::default() }
 }
 
+/// A refusal in the form of servers before problem details, which clients still read.
 fn refusal(status: u16, code: &str) -> Canned {
     canned(status, format!(r#"{{"error":{{"code":"{code}","message":"because"}}}}"#).as_bytes())
 }
@@ -108,6 +111,32 @@ fn retries_are_bounded<C: AnyConnection>() {
         assert_eq!((*found, found_code.as_str(), message.as_str()), (status, code, "because"));
         assert!(url.starts_with(&refused.server.url()) && url.ends_with("/query"));
         assert!(requests.contains(&asked), "{status}: {asked}");
+    }
+}
+
+/// The server's `retryable` is a hint: it makes no client repeat a request whose status is final, and
+/// least of all after an answer that does not decode.
+fn a_lying_hint_repeats_no_request<C: AnyConnection>() {
+    for status in [200, 400, 404, 410, 413, 500] {
+        let lying = TamperingServer::new("/query", move |reply| {
+            let problem = ErrorBody { retryable: true, ..ErrorBody::new(status, "busy", "again".into()) };
+            *reply = canned(status, &serde_json::to_vec(&problem).unwrap());
+            reply.headers =
+                vec![("content-type", "application/problem+json".into()), ("retry-after", "0".into())];
+        });
+        let (error, asked) = lying.query_error::<C>();
+        assert!(!error.is_retryable(), "{status}: {error}");
+        assert_eq!(asked, 1, "{status}: {error}");
+        match error {
+            Error::Http { status: found, code, message, .. } => {
+                assert_eq!((found, code.as_str(), message.as_str()), (status, "busy", "again"));
+            }
+            other => assert!(
+                status == 200
+                    && matches!(other, Error::Core(_) | Error::TooLong { .. } | Error::Unexpected { .. }),
+                "{other}"
+            ),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::support::process::runs_alone;
 use crate::support::{Running, config, get, indexed, lookup, rng, send};
 use papir_core::envelope::{Header, Kind, seal};
 use serde_json::Value;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::{MakeWriter, layer};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -65,6 +66,8 @@ fn logs_do_not_depend_on_the_queries() {
     }
     let (log, json) = (Log::default(), Log::default());
     tracing_subscriber::registry()
+        // The finest level of a service's log: spans of traces are finer.
+        .with(LevelFilter::DEBUG)
         .with(layer().with_writer(log.clone()).without_time().with_ansi(false))
         .with(layer().json().flatten_event(true).with_span_list(false).with_writer(json.clone()))
         .init();

@@ -10,6 +10,8 @@ mod asynchronous;
 mod batching;
 mod cached;
 mod cancelled;
+mod client_certificates;
+mod cors;
 mod hostile;
 mod limits;
 mod logs;

@@ -70,7 +70,7 @@ impl Contract {
         let found = reply.header("content-type").unwrap().split(';').next().unwrap();
         let content = content.get(found).unwrap_or_else(|| panic!("{asked}: {found} is not documented"));
         let schema = &content["schema"];
-        if found == "application/json" && !schema.is_null() {
+        if found.ends_with("json") && !schema.is_null() {
             let validator = jsonschema::validator_for(&self.whole(schema)).unwrap();
             let body = reply.json();
             let errors: Vec<_> = validator.iter_errors(&body).map(|error| error.to_string()).collect();

@@ -63,7 +63,7 @@ fn queries_for_other_schemes_and_versions_are_refused() {
     table.refuses(&sealed(Kind::Answer, 0, version), 400, "malformed");
     let old = post(&table.query_url, &sealed(Kind::Query, 0, Version([7; 8])));
     assert_eq!((old.status, old.code().as_str()), (409, "wrong_version"));
-    assert_eq!(old.json()["error"]["version"], version.to_string());
+    assert_eq!(old.json()["version"], version.to_string());
     // A plain query for record 2^64 - 1: well formed, but out of range.
     let mut payload = vec![0; size];
     payload[16..25].copy_from_slice(&[1, 255, 255, 255, 255, 255, 255, 255, 255]);
@@ -79,7 +79,7 @@ fn an_invalid_query_fails_its_batch_and_is_numbered() {
     batch[end] ^= 1;
     let reply = post(&table.query_url, &batch);
     assert_eq!((reply.status, reply.code().as_str()), (400, "checksum"));
-    assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("query 3 of 3: "));
+    assert!(reply.json()["detail"].as_str().unwrap().starts_with("query 3 of 3: "));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn the_version_header_is_checked_before_the_body() {
     let send = |version: &str| send("POST", &table.query_url, &[("papir-version", version)], &table.query());
     let (stale, bad) = (send("0707070707070707"), send("seven"));
     assert_eq!((stale.status, stale.code().as_str()), (409, "wrong_version"));
-    assert_eq!(stale.json()["error"]["version"], table.lookup.version().to_string());
+    assert_eq!(stale.json()["version"], table.lookup.version().to_string());
     assert_eq!((bad.status, bad.code().as_str()), (400, "malformed"));
     let good = send(&table.lookup.version().to_string());
     assert_eq!(good.status, 200);
@@ -126,7 +126,7 @@ fn unknown_paths_and_methods_are_refused() {
     ] {
         let reply = send(method, &format!("{url}{path}"), &[], b"");
         assert_eq!((reply.status, reply.code().as_str()), (status, code), "{method} {path}");
-        assert_eq!(reply.header("content-type"), Some("application/json"), "{method} {path}");
+        assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{method} {path}");
     }
     let unknown = get(&format!("{url}/v1/databases/other")).json().to_string();
     assert!(unknown.contains("`table`"), "{unknown}");

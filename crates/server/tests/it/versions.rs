@@ -118,7 +118,7 @@ fn an_expired_version_is_refused_and_dropped() {
         let reply = ask(&server, &old, header);
         assert_eq!((reply.status, reply.code().as_str()), (409, "wrong_version"), "{header}");
         assert_eq!(reply.header("papir-version"), Some(newest.as_str()));
-        assert_eq!(reply.json()["error"]["version"], newest);
+        assert_eq!(reply.json()["version"], newest);
     }
     let info = get(&format!("{}/v1/databases/table", server.url())).json();
     assert!(info["previous_versions"].as_array().unwrap().is_empty(), "{info}");

@@ -37,7 +37,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* The configuration file. TOML reads JSON's strings, numbers and booleans. */}}
+{{/* The configuration file. TOML reads JSON's strings, numbers, booleans and lists. */}}
 {{- define "papir.toml" -}}
 listen = "0.0.0.0:7470"
 {{- if .Values.tls.secret }}

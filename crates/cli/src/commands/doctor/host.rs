@@ -112,7 +112,7 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
 /// Checks certificate and key.
 pub(super) fn tls(host: &HostArguments) -> Option<Finding> {
     let (certificate, key) = host.tls_cert.as_ref().zip(host.tls_key.as_ref())?;
-    let files = TlsFiles { certificate: certificate.clone(), key: key.clone() };
+    let files = TlsFiles { certificate: certificate.clone(), key: key.clone(), clients: None };
     if let Err(error) = files.check() {
         return Some(Finding::fail("certificate", error, "give the chain and its private key, both in PEM"));
     }

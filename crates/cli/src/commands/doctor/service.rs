@@ -56,6 +56,7 @@ fn unreachable(error: Error) -> Finding {
     let check = match &error {
         Error::Transport { source, .. } => match source.downcast_ref() {
             Some(FinalFailure::Certificate { .. }) => "certificate",
+            Some(FinalFailure::ClientCertificate { .. }) => "client certificate",
             _ => "connection",
         },
         _ => "address",
@@ -63,6 +64,9 @@ fn unreachable(error: Error) -> Finding {
     let fix = match (&error, check) {
         (_, "certificate") => {
             "give --ca FILE with the issuer or the certificate itself, or renew it (SIGHUP loads it)"
+        }
+        (_, "client certificate") => {
+            "give --client-cert FILE and --client-key FILE, signed by an authority in the service's --client-ca"
         }
         (Error::Transport { source, .. }, _) if source.is::<FinalFailure>() => "use the other scheme",
         (_, "connection") => {

@@ -171,11 +171,18 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The code of an error. Panics unless the body is an error body.
+    /// The code of an error. Panics unless the body has problem details of this response.
     pub fn code(&self) -> String {
         let json = self.json();
-        assert!(json["error"]["message"].is_string(), "{json}");
-        json["error"]["code"].as_str().expect("a code").to_owned()
+        let code = json["code"].as_str().expect("a code").to_owned();
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{json}");
+        assert_eq!(json["type"], format!("urn:papir:problem:{code}"), "{json}");
+        assert_eq!(json["status"], self.status, "{json}");
+        assert_eq!(json["retryable"], [408, 429, 503].contains(&self.status), "{json}");
+        for text in ["title", "detail"] {
+            assert!(json[text].as_str().is_some_and(|text| !text.is_empty()), "{text}: {json}");
+        }
+        code
     }
 
     pub fn json(&self) -> serde_json::Value {

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use papir_server::{NewToken, Scope, TlsFiles, TokenFile, TokenSource};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType, IsCa,
+    KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, date_time_ymd,
+};
 
 /// A certificate authority and its files.
 pub struct Authority {
@@ -19,8 +22,31 @@ impl Authority {
     pub fn new(folder: &Path, name: &str) -> Self {
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.distinguished_name.push(DnType::CommonName, name);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         Self { issuer, folder: folder.to_owned(), name: name.to_owned() }
+    }
+
+    /// Writes a list of its certificates that are revoked.
+    pub fn revoke(&self, serials: &[u64]) -> PathBuf {
+        let revoked = serials.iter().map(|serial| RevokedCertParams {
+            serial_number: (*serial).into(),
+            revocation_time: date_time_ymd(2024, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let params = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(2100, 1, 1),
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let path = self.folder.join(format!("{}.crl.pem", self.name));
+        std::fs::write(&path, params.signed_by(&self.issuer).unwrap().pem().unwrap()).unwrap();
+        path
     }
 
     /// Its own certificate, for clients.
@@ -32,8 +58,15 @@ impl Authority {
 
     /// Writes a certificate for loopback and its key into `files`.
     pub fn issue(&self, files: &TlsFiles) {
+        self.issue_with(files, |_| {});
+    }
+
+    /// Like [`Authority::issue`], with other properties.
+    pub fn issue_with(&self, files: &TlsFiles, change: impl FnOnce(&mut CertificateParams)) {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap();
+        let mut params =
+            CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap();
+        change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         std::fs::write(&files.certificate, certificate.pem()).unwrap();
         std::fs::write(&files.key, key.serialize_pem()).unwrap();
@@ -42,7 +75,7 @@ impl Authority {
 
 /// Paths of a service's certificate and key.
 pub fn pair(folder: &Path) -> TlsFiles {
-    TlsFiles { certificate: folder.join("cert.pem"), key: folder.join("key.pem") }
+    TlsFiles { certificate: folder.join("cert.pem"), key: folder.join("key.pem"), clients: None }
 }
 
 /// Adds a token to the file and returns its text.

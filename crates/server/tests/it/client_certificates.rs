@@ -1,0 +1,197 @@
+//! Services that ask clients for a certificate.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::secured::{Authority, exchange, pair};
+use crate::support::transports::{AnyConnection, over_both_transports};
+use crate::support::{Running, config, indexed, record};
+use papir_client::{Connection, Error, Identity, Options};
+use papir_server::{ClientFiles, Protection, ReloadHandle, Server, ServerConfig, TlsFiles};
+use rcgen::date_time_ymd;
+use tempfile::TempDir;
+
+/// A service's authority and the one of its clients, which sign certificates in one folder.
+struct World {
+    folder: TempDir,
+    service: Authority,
+    clients: Authority,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let [service, clients] = ["service", "clients"].map(|name| Authority::new(folder.path(), name));
+        Self { folder, service, clients }
+    }
+
+    fn files(&self, revoked: bool) -> TlsFiles {
+        let files = pair(self.folder.path());
+        self.service.issue(&files);
+        let clients = ClientFiles {
+            authorities: self.clients.root(),
+            revoked: revoked.then(|| self.clients.revoke(&[])),
+        };
+        TlsFiles { clients: Some(clients), ..files }
+    }
+
+    /// A client's certificate with this serial number, which ends with a year.
+    fn client(&self, by: &Authority, serial: u64, year: i32) -> Identity {
+        let path = |kind: &str| self.folder.path().join(format!("client-{serial}-{year}.{kind}.pem"));
+        let (certificate, key) = (path("cert"), path("key"));
+        let files = TlsFiles { certificate: certificate.clone(), key: key.clone(), clients: None };
+        by.issue_with(&files, |params| {
+            params.serial_number = Some(serial.into());
+            params.not_before = date_time_ymd(2020, 1, 1);
+            params.not_after = date_time_ymd(year, 1, 1);
+        });
+        Identity { certificate, key }
+    }
+
+    fn get(&self, server: &Running, identity: Option<&Identity>) -> papir_client::Result<Vec<u8>> {
+        self.get_over::<Connection>(server, identity)
+    }
+
+    fn get_over<C: AnyConnection>(
+        &self,
+        server: &Running,
+        identity: Option<&Identity>,
+    ) -> papir_client::Result<Vec<u8>> {
+        let (ca, identity) = (Some(self.service.root()), identity.cloned());
+        let options = Options { allow_not_private: true, ca, identity, ..Options::default() };
+        C::open_with(&format!("https://{}", server.address), &options)?.get_index(7)
+    }
+}
+
+fn start(files: &TlsFiles) -> Running {
+    Running::start(protected(files), vec![indexed("table", "plain", 50)])
+}
+
+fn protected(files: &TlsFiles) -> ServerConfig {
+    ServerConfig { protection: Protection { tls: Some(files.clone()), ..Protection::default() }, ..config() }
+}
+
+fn reload(handle: &ReloadHandle) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(handle.reload()).unwrap();
+}
+
+/// Checks that the service refuses a client for good, with words that contain `part`.
+fn refuses(got: papir_client::Result<Vec<u8>>, part: &str) {
+    let error = got.unwrap_err();
+    assert!(matches!(error, Error::Transport { .. }) && !error.is_retryable(), "{error}");
+    assert!(error.to_string().contains(part), "{error}");
+}
+
+fn only_clients_with_a_valid_certificate_connect<C: AnyConnection>() {
+    let world = World::new();
+    let server = start(&world.files(false));
+    let own = world.client(&world.clients, 1, 2100);
+    let late = world.client(&world.clients, 2, 2021);
+    let strange = world.client(&world.service, 3, 2100);
+    // Several times, since a refusal must not be lost when the client sends at the same moment.
+    for _ in 0..10 {
+        assert_eq!(world.get_over::<C>(&server, Some(&own)).unwrap(), record(7));
+        refuses(world.get_over::<C>(&server, None), "asks for a client certificate");
+        refuses(world.get_over::<C>(&server, Some(&late)), "expired");
+        refuses(world.get_over::<C>(&server, Some(&strange)), "does not trust its issuer");
+    }
+    let plain = exchange(server.address, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert!(!plain.contains("200"), "{plain}");
+}
+
+#[test]
+fn every_route_needs_the_certificate() {
+    let world = World::new();
+    let server = start(&world.files(false));
+    let tls = ureq::tls::TlsConfig::builder().disable_verification(true).build();
+    let agent = ureq::Agent::config_builder().tls_config(tls).build().new_agent();
+    for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/databases"] {
+        let got = agent.get(format!("https://{}{path}", server.address)).call();
+        assert!(matches!(got, Err(ureq::Error::Io(_) | ureq::Error::Rustls(_))), "{path}: {got:?}");
+    }
+}
+
+#[test]
+fn revoked_certificates_are_refused_after_a_reload() {
+    let world = World::new();
+    let server = start(&world.files(true));
+    let [one, two] = [1, 2].map(|serial| world.client(&world.clients, serial, 2100));
+    let both = [&one, &two].map(|client| world.get(&server, Some(client)).is_ok());
+    assert_eq!(both, [true, true]);
+    world.clients.revoke(&[2]);
+    assert!(world.get(&server, Some(&two)).is_ok(), "nothing changes before the reload");
+    reload(&server.handle);
+    refuses(world.get(&server, Some(&two)), "revoked");
+    assert_eq!(world.get(&server, Some(&one)).unwrap(), record(7));
+    // A list that is damaged or empty would revoke nothing: the previous one stays.
+    for bytes in ["", "damaged", "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n"] {
+        fs::write(world.folder.path().join("clients.crl.pem"), bytes).unwrap();
+        reload(&server.handle);
+        refuses(world.get(&server, Some(&two)), "revoked");
+    }
+}
+
+#[test]
+fn authorities_are_replaced_on_reload() {
+    let world = World::new();
+    let files = world.files(false);
+    let server = start(&files);
+    let (old, new) = (world.client(&world.clients, 1, 2100), world.client(&world.service, 2, 2100));
+    let authorities = &files.clients.as_ref().unwrap().authorities;
+    fs::copy(world.service.root(), authorities).unwrap();
+    reload(&server.handle);
+    refuses(world.get(&server, Some(&old)), "does not trust its issuer");
+    assert!(world.get(&server, Some(&new)).is_ok());
+    fs::write(authorities, "damaged").unwrap();
+    reload(&server.handle);
+    assert!(world.get(&server, Some(&new)).is_ok(), "the previous authorities stay");
+}
+
+#[tokio::test]
+async fn unusable_files_are_named_at_startup() {
+    let world = World::new();
+    let good = world.files(true);
+    let text = world.folder.path().join("text.pem");
+    fs::write(&text, "no pem").unwrap();
+    let clients = good.clients.clone().unwrap();
+    for (clients, parts) in [
+        (ClientFiles { authorities: text.clone(), ..clients.clone() }, ["text.pem", "no PEM certificate"]),
+        (
+            ClientFiles { revoked: Some(text.clone()), ..clients.clone() },
+            ["text.pem", "no PEM revocation list"],
+        ),
+        (ClientFiles { authorities: "/nowhere.pem".into(), revoked: None }, ["nowhere.pem", "No such file"]),
+    ] {
+        let config = protected(&TlsFiles { clients: Some(clients), ..good.clone() });
+        let refused = Server::bind_loaded(config, vec![indexed("table", "plain", 9)]).await.map(drop);
+        let message = refused.unwrap_err().to_string();
+        assert!(parts.iter().all(|part| message.contains(part)), "no {parts:?} in {message}");
+    }
+}
+
+#[test]
+fn unusable_identities_are_named() {
+    let world = World::new();
+    let server = start(&world.files(false));
+    let [one, two] = [1, 2].map(|serial| world.client(&world.clients, serial, 2100));
+    let text = world.folder.path().join("text.pem");
+    fs::write(&text, "no pem").unwrap();
+    let missing = Path::new("/nowhere.pem");
+    for (certificate, key, parts) in [
+        (missing, one.key.as_path(), ["nowhere.pem", "No such file"]),
+        (&one.certificate, missing, ["nowhere.pem", "No such file"]),
+        (&text, &one.key, ["text.pem", "no PEM certificate"]),
+        (&one.certificate, &text, ["text.pem", "no PEM private key"]),
+        (&one.certificate, &two.key, ["client-2-2100.key.pem", "client-1-2100.cert.pem"]),
+    ] {
+        let identity = Identity { certificate: certificate.to_owned(), key: key.to_owned() };
+        let error = world.get(&server, Some(&identity)).unwrap_err();
+        assert_eq!(error.code(), "bad_identity", "{error}");
+        assert!(parts.iter().all(|part| error.to_string().contains(part)), "no {parts:?} in {error}");
+    }
+}
+
+over_both_transports! {
+    only_clients_with_a_valid_certificate_connect,
+}
