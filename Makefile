@@ -138,6 +138,8 @@ test-tools: tools
 	  || missing="$$missing rustfmt (rustup component add rustfmt)"; \
 	$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy >/dev/null 2>&1 \
 	  || missing="$$missing clippy (rustup component add clippy)"; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
+	  || { $(APT_INSTALL) postgresql >/dev/null 2>&1; } || missing="$$missing PostgreSQL (apt-get install postgresql)"; \
 	command -v curl >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q curl >/dev/null 2>&1; } \
 	  || missing="$$missing curl"; \
 	test -z "$$missing" || { echo "the tests need, and do not find:$$missing" >&2; exit 1; }

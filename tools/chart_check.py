@@ -93,6 +93,8 @@ def check_refusals(helm):
         ("config.max-queued=many", "max-queued"),
         ("replica=2", "replica"),
         ("replicas=2,registry.enabled=true", "sessionAffinity"),
+        ("registry.enabled=true,postgres.address=postgres://db/papir", "not in both"),
+        ("postgres.address=mysql://db/papir", "postgres"),
     ]:
         error = template(helm, small, setting, fails=True)
         if part not in error:

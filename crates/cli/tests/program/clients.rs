@@ -34,3 +34,33 @@ fn schemes_without_client_keys_keep_no_state() {
     fails_with(&[&get[..], &[empty.as_str()]].concat(), &["the first line is empty"]);
     fails_with(&[&get[..], &[folder.path("none").as_str()]].concat(), &["none: No such file"]);
 }
+
+/// The operator sees the clients while services run, which a registry in a directory does not allow.
+#[cfg(unix)]
+#[test]
+fn a_registry_in_postgresql_is_shared_by_services_and_the_operator() {
+    let server = papir_testkit::postgres::Server::start("");
+    // The superuser needs no password there.
+    let address = server.address("papir").replace("papir@", "postgres@");
+    let folder = Folder::new();
+    let words = folder.words(20, papir::DEFAULT_SCHEME);
+    let one = Service::start(&[&words], &["--registry", &address, "--max-clients", "5"]);
+    let two = Service::start(&[&words], &["--registry", &address, "--registry-keys", "file:///tmp/papir"]);
+    for service in [&one, &two] {
+        assert_eq!(succeeds(&["get", &service.url, "key-7"]), "value-7");
+    }
+    assert_eq!(succeeds(&["clients", &address, "list"]), "");
+    let absent = papir(&["clients", &address, "evict", "00000000000000000000000000000000"]);
+    assert_eq!(absent.status.code(), Some(1));
+    assert!(succeeds(&["doctor", &words, "--registry", &address]).contains("PostgreSQL keeps"));
+
+    let secret = address.replace("postgres@", "postgres:secret@");
+    fails_with(&["serve", &words, "--registry", &secret], &["client registry", "PGPASSFILE"]);
+    let registry = folder.path("registry");
+    fails_with(
+        &["serve", &words, "--registry", &registry, "--registry-keys", "s3://bucket/keys"],
+        &["registry-keys", "in PostgreSQL"],
+    );
+    server.crash();
+    fails_with(&["clients", &address, "list"], &["client registry"]);
+}

@@ -33,7 +33,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail "a database has a path, but snapshots.claim names no volume claim" -}}
 {{- end -}}
 {{- if and .Values.registry.enabled (gt (int .Values.replicas) 1) (ne .Values.service.sessionAffinity "ClientIP") -}}
-{{- fail "registered clients need service.sessionAffinity ClientIP, or a single replica" -}}
+{{- fail "registered clients need service.sessionAffinity ClientIP, a single replica, or postgres.address" -}}
+{{- end -}}
+{{- if and .Values.registry.enabled .Values.postgres.address -}}
+{{- fail "registered clients are in a volume (registry.enabled) or in PostgreSQL (postgres.address), not in both" -}}
 {{- end -}}
 {{- end -}}
 
@@ -49,6 +52,9 @@ tokens = "/etc/papir/tokens/tokens.toml"
 {{- end }}
 {{- if .Values.registry.enabled }}
 registry = "/var/lib/papir"
+{{- end }}
+{{- with .Values.postgres.address }}
+registry = {{ toJson . }}
 {{- end }}
 {{- if include "papir.remote" . }}
 cache = "/var/cache/papir"
