@@ -1,10 +1,12 @@
 //! Services that share a registry in PostgreSQL.
 
 use std::fs;
+use std::sync::Barrier;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::clients::{
-    Client, SMALL, start_with, stateful, unregistered, unregistered_at, unregistered_of,
+    Client, Query, SMALL, start_with, stateful, unregistered, unregistered_at, unregistered_of,
 };
 use crate::support::zip::{ZIP, zip};
 use crate::support::{Reply, Running, config, get, record, send};
@@ -96,6 +98,42 @@ fn two_services_share_uploads_tickets_and_claims() {
     let client = client.moved_to(&two);
     assert_eq!(get(&client.at("")).status, 410);
     assert_eq!(server.sql("papir", "SELECT count(*) FROM papir.tickets, papir.keys"), "0");
+}
+
+/// Copies of a client's state are used at the same moment, at both services.
+#[test]
+fn of_many_queries_with_one_number_one_is_answered() {
+    let server = Server::start("");
+    let services = [serve(&server, stateful(SMALL, 1)), serve(&server, stateful(SMALL, 1))];
+    let mut client = unregistered(&services[0]);
+    client.id = client.register().json()["id"].as_str().unwrap().to_owned();
+    client.wait_for("tickets_ready", 1);
+    let backup = client.client.save_state(&client.state).unwrap();
+    let mut queries = Vec::new();
+    for index in 0..8 {
+        client.state = client.client.load_state(&backup).unwrap();
+        queries.push(client.query(index));
+    }
+    let senders = services.each_ref().map(|service| {
+        let mut moved = unregistered(service);
+        moved.id = client.id.clone();
+        moved.sender()
+    });
+    let start = Barrier::new(queries.len());
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let ask = |(index, query): (usize, &Query)| {
+            let (sender, start, bytes, ticket) =
+                (&senders[index % 2], &start, query.bytes.clone(), query.ticket);
+            scope.spawn(move || {
+                start.wait();
+                sender.ask(ticket, &bytes).status
+            })
+        };
+        let asking: Vec<_> = queries.iter().enumerate().map(ask).collect();
+        asking.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    assert_eq!(statuses.iter().filter(|status| **status == 410).count(), 7, "{statuses:?}");
 }
 
 /// During a rolling update one service answers the new version and the other the old one.
