@@ -5,6 +5,7 @@ mod batches;
 mod building;
 mod clients;
 mod configuration;
+mod crowd;
 mod demo;
 mod deploying;
 mod doctor;

@@ -175,6 +175,7 @@ fn after_a_failover_no_ticket_is_used_twice() {
     let replayed = eventually(410, || client.ask_with(&claimed.ticket.to_string(), &claimed.bytes));
     assert_eq!(replayed.code(), "client_gone");
     assert_eq!(standby.sql("papir", "SELECT string_agg(database, ' ') FROM papir.clients"), "other");
+    assert_eq!(standby.sql("papir", "SELECT count(*) FROM papir.keys"), "0");
     eventually(200, || get(&format!("{}/readyz", service.url())));
     zip_client(&service).check(9);
 }

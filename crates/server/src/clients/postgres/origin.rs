@@ -18,7 +18,8 @@ pub(super) fn current(client: &mut Client) -> Result<(i64, String)> {
     Ok((row.get(0), row.get(1)))
 }
 
-/// Removes the clients with tickets if the tables come from another history.
+/// Removes the clients with tickets if the tables come from another history. Parts of their keys in an
+/// object store are removed when a service starts.
 pub(super) fn follow(client: &mut Client, (system, timeline): (i64, &str)) -> Result<()> {
     const SAME: &str = "SELECT system = $1 AND timeline = $2 FROM papir.origin";
     if client.query_one(SAME, &[&system, &timeline])?.get(0) {
@@ -30,6 +31,11 @@ pub(super) fn follow(client: &mut Client, (system, timeline): (i64, &str)) -> Re
         return Ok(());
     }
     let removed = transaction.execute("DELETE FROM papir.clients WHERE ticketed", &[])?;
+    transaction.execute(
+        "DELETE FROM papir.keys k WHERE part IS NOT NULL
+         AND NOT EXISTS (SELECT FROM papir.clients c WHERE c.id = k.client)",
+        &[],
+    )?;
     transaction.execute("UPDATE papir.origin SET system = $1, timeline = $2", &[&system, &timeline])?;
     transaction.commit()?;
     tracing::warn!(
