@@ -40,7 +40,7 @@
 //!
 //! # In an asynchronous program
 //!
-//! With the feature `aio`, [`aio::Connection`](client::aio::Connection) has the same operations as
+//! With the feature `aio`, `aio::Connection` has the same operations as
 //! futures for tokio. A future may be dropped at any time: the state on disk stays consistent.
 //!
 //! ```
