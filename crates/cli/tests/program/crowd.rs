@@ -80,7 +80,7 @@ fn a_thousand_clients_are_answered_in_turn() {
         "{lookups} lookups of {CLIENTS} clients, {core_ms:.1} core-ms each, service and client; \
          p50 {} ms, p99 {p99:.0} ms, limit {limit:.0} ms; {} KiB more memory for each client",
         report["lookup_ms"]["p50"],
-        memory / CLIENTS as u64 >> 10
+        (memory / CLIENTS as u64) >> 10
     );
     assert_eq!(figure("failed"), 0.0, "{report}");
     assert!(p99 <= limit, "{p99} > {limit}: {report}");
