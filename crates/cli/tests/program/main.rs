@@ -26,6 +26,7 @@ mod registered;
 #[cfg(feature = "cloud")]
 mod remote;
 mod replicas;
+mod restarts;
 mod serving;
 mod signing;
 mod sources;
