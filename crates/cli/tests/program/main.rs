@@ -12,6 +12,9 @@ mod encrypted;
 mod faults;
 mod getting;
 mod inspecting;
+#[cfg(feature = "cloud")]
+mod interrupted;
+mod killed;
 mod loading;
 mod manual;
 mod monitoring;
