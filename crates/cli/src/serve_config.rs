@@ -136,8 +136,8 @@ pub(crate) struct Settings {
           require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     mapped: Option<bool>,
-    /// Time for which the previous version is still answered after a swap, as in 10m, 90s or 0; at
-    /// most two are kept [default: 10m].
+    /// Time for which the previous version is still answered after a swap, as in 10m, 90s or 0, also
+    /// by a service that starts meanwhile and finds it; at most two are kept [default: 10m].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_KEEP_OLD")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     keep_old: Option<Span>,

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use papir_core::Version;
 
@@ -38,6 +39,55 @@ impl KeptVersion {
     }
 }
 
+/// A version that another one has replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedVersion {
+    /// Its file.
+    pub path: PathBuf,
+    /// The time at which it was replaced.
+    pub since: SystemTime,
+}
+
+/// Returns whether `since` is no longer ago than `within`. A time in the future counts as now.
+pub(crate) fn is_within(since: SystemTime, within: Duration) -> bool {
+    SystemTime::now().duration_since(since).unwrap_or_default() < within
+}
+
+/// The versions kept next to a file that were replaced no longer ago than `within`, the newest
+/// first. A version was replaced when the next one of those that are there was written.
+///
+/// # Errors
+/// The errors of [`versions`].
+pub fn replaced(file: &Path, within: Duration) -> Result<Vec<ReplacedVersion>> {
+    if within.is_zero() {
+        return Ok(Vec::new());
+    }
+    let found = versions(file)?;
+    let mut replaced = Vec::new();
+    for pair in found.windows(2) {
+        let since = written(&pair[0].path)?;
+        if !is_within(since, within) {
+            break;
+        }
+        replaced.push(ReplacedVersion { path: pair[1].path.clone(), since });
+    }
+    Ok(replaced)
+}
+
+fn written(path: &Path) -> Result<SystemTime> {
+    let metadata = fs::metadata(path).map_err(Error::io("reading", path))?;
+    metadata.modified().map_err(Error::io("reading", path))
+}
+
+/// Removes the files of all versions kept next to `file`, except `wanted`.
+pub(crate) fn remove_others(file: &Path, wanted: Option<&Path>) -> Result<()> {
+    let others = kept_files(file)?.into_iter().map(|(path, _)| path);
+    for old in others.filter(|path| Some(path.as_path()) != wanted) {
+        fs::remove_file(&old).map_err(Error::io("removing", &old))?;
+    }
+    Ok(())
+}
+
 /// Keeps the version at `file`, before it is replaced.
 pub(crate) fn keep(file: &Path, version: Version) -> Result<()> {
     let kept = kept_path(file, &version.to_string())?;
@@ -66,14 +116,8 @@ pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
 /// out.
 pub fn versions(file: &Path) -> Result<Vec<KeptVersion>> {
     let current = read(file, true)?;
-    let (directory, name) = split(file)?;
-    let mut kept = Vec::new();
-    for entry in fs::read_dir(&directory).map_err(Error::io("reading", &directory))?.flatten() {
-        let version = suffix(&name, &entry.file_name());
-        if version.is_some_and(|version| version != current.metadata.version) {
-            kept.extend(read(&entry.path(), false).ok());
-        }
-    }
+    let earlier = kept_files(file)?.into_iter().filter(|(_, version)| *version != current.metadata.version);
+    let mut kept: Vec<_> = earlier.filter_map(|(path, _)| read(&path, false).ok()).collect();
     kept.sort_by_key(|version| std::cmp::Reverse(order(version)));
     Ok(std::iter::once(current).chain(kept).collect())
 }
@@ -106,7 +150,16 @@ fn read(path: &Path, current: bool) -> Result<KeptVersion> {
     Ok(KeptVersion { path: path.to_owned(), metadata: snapshot.metadata, sequence, current })
 }
 
-fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
+/// The files named like kept versions of `file`, with their versions.
+fn kept_files(file: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let (directory, name) = split(file)?;
+    let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
+    let kept = |entry: fs::DirEntry| Some((entry.path(), suffix(&name, &entry.file_name())?));
+    Ok(entries.flatten().filter_map(kept).collect())
+}
+
+/// The path at which a version of `file` is kept.
+pub(crate) fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
     let (directory, mut name) = split(file)?;
     name.push(".");
     name.push(version);

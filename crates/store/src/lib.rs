@@ -43,7 +43,7 @@ pub use build::{
     BuildOptions, BuildReport, Preparation, Survey, SurveyedKeys, build, build_announced, build_with, survey,
 };
 pub use error::{Error, Result};
-pub use kept::{KeptVersion, versions};
+pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
 pub use map::free_memory;
 pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
 pub use resign::{attach, sign};

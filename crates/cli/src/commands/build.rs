@@ -34,7 +34,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// The source's format [default: from the extension .csv, .jsonl, .ndjson, .parquet, .sqlite,
-    /// .sqlite3 or .db]. CSV and JSON Lines may be compressed by gzip (.csv.gz).
+    /// .sqlite3 or .db]. CSV and JSON Lines may be compressed by gzip (.csv.gz), and so
+    /// may raw records in a file named .gz.
     #[arg(long)]
     format: Option<SourceFormat>,
     /// The table of an SQLite database; may be left out if there is only one.

@@ -18,7 +18,11 @@ use crate::remote;
 ///
 /// Of a service: the newest version, and earlier ones that it still answers. Of a file: its version,
 /// and those that `papir update --keep` kept next to it, for `papir rollback`. Of an object store:
-/// the version that `papir push` wrote last; earlier ones are not kept there.
+/// the version that `papir push` wrote last, without the one before it, which is kept there for
+/// services that start.
+///
+/// Ages of a service's versions are known if the database is signed: its description has the time of
+/// the checkpoint and no other. The metric `papir_data_age_seconds` has the age of every version.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -47,7 +51,7 @@ struct Listed {
     state: &'static str,
     /// Its place in the log, if the database is signed.
     sequence: Option<u64>,
-    /// Seconds since it was built, updated or signed, if that is known.
+    /// Seconds since it was built, updated or signed; null for unsigned and earlier versions of a service.
     age_seconds: Option<u64>,
     /// Seconds for which a service still answers it.
     seconds_left: Option<u64>,
@@ -93,7 +97,8 @@ fn newest(place: &str, database: Option<String>, version: String) -> Listed {
     }
 }
 
-/// The versions of a service. It tells the time of signed versions only.
+/// The versions of a service. Its description has a time for the newest version only, and only if
+/// that is signed.
 fn served(place: &str, detail: DatabaseDetail) -> Vec<Listed> {
     let DatabaseDetail { info, previous_versions, .. } = detail;
     let name = Some(info.name);

@@ -121,18 +121,29 @@ fn a_large_build_says_first_what_it_needs() {
     assert!(stderr.starts_with("papir: preparing ") && stderr.contains(&file), "{file}: {stderr}");
 }
 
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
 #[test]
 fn compressed_text_is_read() {
-    let gzip = |text: &str| {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
-    };
     assert_eq!(built("a.csv.gz", gzip("word,meaning\na,1\nb,2\n"), &KEYED, &["b"]), b"2");
     let two = [gzip("{\"word\":\"a\",\"meaning\":\"1\"}\n"), gzip("{\"word\":\"b\",\"meaning\":\"2\"}\n")];
     assert_eq!(built("a.JSONL.gz", two.concat(), &KEYED, &["b"]), b"2", "two members in one file");
     refused("a.csv.gz", &gzip("word,meaning\na,1\n")[..30], &KEYED, &["a.csv.gz"]);
     refused("a.bin.gz", gzip("abc"), &[], &["a.bin.gz", "--format"]);
+}
+
+#[test]
+fn compressed_records_are_read() {
+    let raw = ["--format", "raw", "--record-bytes", "3"];
+    assert_eq!(built("a.bin.gz", gzip("abcdefghi"), &raw, &["--index", "2"]), b"ghi");
+    refused("a.bin.gz", gzip("abcdefgh"), &raw, &["a.bin.gz", "8 bytes", "3"]);
+    refused("a.bin.gz", &gzip("abcdefghi")[..20], &raw, &["a.bin.gz"]);
+    // Records that begin as gzip does, under another name.
+    assert_eq!(built("a.bin", b"\x1f\x8b\x08def", &raw, &["--index", "1"]), b"def");
 }
 
 #[test]

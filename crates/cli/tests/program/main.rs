@@ -13,6 +13,9 @@ mod encrypted;
 mod faults;
 mod getting;
 mod inspecting;
+#[cfg(feature = "cloud")]
+mod interrupted;
+mod killed;
 mod loading;
 mod manual;
 mod monitoring;
@@ -27,6 +30,7 @@ mod registered;
 #[cfg(feature = "cloud")]
 mod remote;
 mod replicas;
+mod restarts;
 mod serving;
 mod signing;
 mod sources;

@@ -123,16 +123,26 @@ impl Service {
         Self::spawn(&[&["serve"], files].concat(), more)
     }
 
+    /// Like [`Service::start`], with these environment variables.
+    pub(crate) fn start_in(environment: &[(&str, &str)], files: &[&str], more: &[&str]) -> Self {
+        Self::spawn_in(environment, &[&["serve"], files].concat(), more)
+    }
+
     /// Serves a set for private set intersection. Otherwise like [`Service::start`].
     pub(crate) fn psi(file: &str, more: &[&str]) -> Self {
         Self::spawn(&["psi", "serve", file], more)
     }
 
     fn spawn(command: &[&str], more: &[&str]) -> Self {
+        Self::spawn_in(&[], command, more)
+    }
+
+    fn spawn_in(environment: &[(&str, &str)], command: &[&str], more: &[&str]) -> Self {
         let listen: &[&str] = if more.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
             .args([command, listen, more].concat())
             .env("PAPIR_LOG", "off")
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use papir_core::Version;
 use papir_store::OpenOptions;
@@ -88,7 +88,7 @@ impl Catalog {
                 return Err(Error::DuplicateName { name, first: memory(), second: memory() });
             }
         }
-        let catalog = Self { slots, options, loading: Mutex::new(()), has_loaded: AtomicBool::new(false) };
+        let catalog = Self { slots, options, loading: Mutex::new(()), has_loaded: AtomicBool::new(true) };
         catalog.loaded().iter().try_for_each(|database| catalog.check_registry(database))?;
         Ok(catalog)
     }
@@ -122,8 +122,12 @@ impl Catalog {
         Candidates::new(self.versions(name)?).ok_or(DatabaseError::NotLoaded)
     }
 
-    /// All databases, if all are loaded.
+    /// All databases, if all are loaded. At the start, their earlier versions must be, too: until
+    /// then, this service refuses queries that others answer.
     pub(crate) fn all(&self) -> Result<Vec<Arc<Database>>, DatabaseError> {
+        if !self.has_loaded.load(Ordering::Relaxed) {
+            return Err(DatabaseError::NotLoaded);
+        }
         self.slots.values().map(|slot| slot.newest().ok_or(DatabaseError::NotLoaded)).collect()
     }
 
@@ -145,8 +149,7 @@ impl Catalog {
     /// logged: they end the start, and the caller reports them.
     pub(crate) fn load(&self) -> Vec<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        let load = |(name, slot, path)| self.load_one(name, slot, path);
-        let loaded: Vec<Reloaded> = self.files().map(load).collect();
+        let loaded = self.load_files(|_| true);
         if self.has_loaded.swap(true, Ordering::Relaxed) {
             log_failures(&loaded);
         }
@@ -170,11 +173,43 @@ impl Catalog {
     /// Loads the snapshots with these names.
     pub(crate) fn load_named(&self, names: &[String]) -> Vec<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = self.files().filter(|(name, ..)| names.iter().any(|wanted| wanted == name));
-        let loaded: Vec<Reloaded> =
-            wanted.map(|(name, slot, path)| self.load_one(name, slot, path)).collect();
+        let loaded = self.load_files(|name| names.iter().any(|wanted| wanted == name));
         log_failures(&loaded);
         loaded
+    }
+
+    /// Loads the chosen files, and then the earlier versions of those that were not loaded before.
+    /// The newest versions come first: all of them must find room in memory.
+    fn load_files(&self, is_chosen: impl Fn(&str) -> bool) -> Vec<Reloaded> {
+        let chosen: Vec<_> = self.files().filter(|(name, ..)| is_chosen(name)).collect();
+        let first: Vec<_> = chosen.iter().filter(|(_, slot, _)| slot.newest().is_none()).copied().collect();
+        let loaded: Vec<Reloaded> =
+            chosen.into_iter().map(|(name, slot, path)| self.load_one(name, slot, path)).collect();
+        for (name, slot, path) in first {
+            let unreachable = loaded.iter().any(|one| one.name == name && one.unreachable.is_some());
+            if slot.newest().is_some() && !unreachable {
+                self.restore(name, slot, path);
+            }
+        }
+        loaded
+    }
+
+    /// Loads the versions that were replaced shortly before this service started, so that it answers
+    /// the same versions as services that were running then. Failures are logged only.
+    fn restore(&self, name: &str, slot: &Slot, path: &Path) {
+        let within = self.options.keep_old;
+        let found = self.options.sources.replaced(path, within).unwrap_or_else(|error| {
+            tracing::warn!(database = name, %error, "earlier versions not loaded");
+            Vec::new()
+        });
+        for earlier in found.into_iter().take(MAX_PREVIOUS) {
+            let opened = self.open_checked(name, &earlier.path);
+            match opened.map(|database| slot.restore(database, earlier.since)) {
+                Ok(Some(version)) => tracing::info!(database = name, %version, "earlier version loaded"),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(database = name, %error, "earlier version not loaded"),
+            }
+        }
     }
 
     fn files(&self) -> impl Iterator<Item = (&str, &Slot, &Path)> {
@@ -185,12 +220,9 @@ impl Catalog {
         let (refreshed, unreachable) = self.refresh(slot, path);
         // Recorded before the file is opened: a file that replaces it meanwhile counts as changed.
         slot.see(Identity::of(path));
-        let opened = refreshed.and_then(|()| self.open(name, path)).map_err(|source| {
-            let (name, path) = (name.to_owned(), path.to_owned());
-            Error::Load { name, path, source: Box::new(source) }
-        });
-        let checked = opened.and_then(|database| self.check_registry(&database).map(|()| database));
-        let outcome = checked.map(|database| slot.swap(database));
+        let refreshed = refreshed.map_err(|error| not_loaded(name, path, error));
+        let outcome =
+            refreshed.and_then(|()| self.open_checked(name, path)).map(|database| slot.swap(database));
         if let Ok(version) = &outcome {
             tracing::info!(database = name, %version, "loaded");
             memory::report(name, &slot.views());
@@ -213,6 +245,12 @@ impl Catalog {
     /// Drops old versions that have expired.
     pub(crate) fn expire(&self) {
         self.slots.iter().for_each(|(name, slot)| slot.expire(name));
+    }
+
+    /// Opens a snapshot that this service may serve.
+    fn open_checked(&self, name: &str, path: &Path) -> Result<Database, Error> {
+        let database = self.open(name, path).map_err(|error| not_loaded(name, path, error))?;
+        self.check_registry(&database).map(|()| database)
     }
 
     fn open(&self, name: &str, path: &Path) -> papir_store::Result<Database> {
@@ -263,6 +301,15 @@ impl Slot {
         version
     }
 
+    /// Adds an earlier version. Returns its number, or `None` if it is not to be answered.
+    fn restore(&self, database: Database, since: SystemTime) -> Option<Version> {
+        let version = database.version();
+        let mut versions = self.versions.write().unwrap_or_else(PoisonError::into_inner);
+        let surplus = versions.restore(database, since, Instant::now());
+        drop(versions);
+        surplus.is_none().then_some(version)
+    }
+
     fn expire(&self, name: &str) {
         let gone = self.versions.write().unwrap_or_else(PoisonError::into_inner).expire(Instant::now());
         for database in gone {
@@ -277,6 +324,10 @@ impl Slot {
     fn see(&self, identity: Option<Identity>) {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = identity;
     }
+}
+
+fn not_loaded(name: &str, path: &Path, source: papir_store::Error) -> Error {
+    Error::Load { name: name.to_owned(), path: path.to_owned(), source: Box::new(source) }
 }
 
 fn log_failures(loaded: &[Reloaded]) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use papir_core::NoProgress;
+use papir_store::ReplacedVersion;
 use papir_store::remote::{Location, Mirror, Settings};
 
 /// Shortest interval between two polls of the remote stores. Each poll costs requests.
@@ -47,6 +48,22 @@ impl Sources {
             tracing::info!(%location, version = %report.manifest.version, fetched = bytes, "snapshot fetched");
         }
         Ok(())
+    }
+
+    /// The versions of a file that were replaced no longer ago than `within`, the newest first: those
+    /// kept next to it or, if it is a copy, the previous one in its store.
+    ///
+    /// # Errors
+    /// See [`Mirror::previous`] and [`papir_store::replaced`].
+    pub(crate) fn replaced(
+        &self,
+        file: &Path,
+        within: Duration,
+    ) -> papir_store::Result<Vec<ReplacedVersion>> {
+        match self.mirrors.get(file) {
+            Some(mirror) => Ok(mirror.previous(within, &NoProgress)?.into_iter().collect()),
+            None => papir_store::replaced(file, within),
+        }
     }
 
     /// Updates all copies, unless the last poll was recent. Returns them, and whether their stores

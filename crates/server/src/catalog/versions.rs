@@ -1,7 +1,7 @@
 //! Versions of one database: the newest and, for a while, its predecessors.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use papir_core::Version;
 use papir_core::envelope::{Kind, named_version};
@@ -71,6 +71,25 @@ impl Versions {
         let surplus = self.previous.drain(self.previous.len().min(MAX_PREVIOUS)..);
         gone.extend(surplus.map(|old| old.served.database));
         gone
+    }
+
+    /// Adds a version that was replaced at `since`, before this service started, as the oldest one.
+    /// Gives it back if it is expired or already there, or if there are enough old versions.
+    pub(crate) fn restore(
+        &mut self,
+        database: Database,
+        since: SystemTime,
+        now: Instant,
+    ) -> Option<Database> {
+        // A time in the future, by another machine's clock, counts as now.
+        let left = self.keep.saturating_sub(SystemTime::now().duration_since(since).unwrap_or_default());
+        let known = self.views(now).iter().any(|view| view.database.version() == database.version());
+        if known || left.is_zero() || self.previous.len() >= MAX_PREVIOUS {
+            return Some(database);
+        }
+        let served = Served { database: Arc::new(database), since: now };
+        self.previous.push(Previous { served, until: now + left });
+        None
     }
 
     /// Removes and returns the expired versions.
@@ -201,6 +220,23 @@ mod tests {
         );
         assert_eq!(versions.expire(end).len(), 2);
         assert!(versions.previous.is_empty());
+    }
+
+    #[test]
+    fn versions_from_before_the_start_are_answered_for_the_rest_of_their_time() {
+        let (now, wall) = (Instant::now(), SystemTime::now());
+        let mut versions = Versions::new(Some(database()), KEEP);
+        let since = |seconds| wall - Duration::from_secs(seconds);
+        assert!(versions.restore(database(), since(601), now).is_some(), "expired");
+        let [first, second] = [database(), database()];
+        let expected = [versions.newest().unwrap().version(), first.version(), second.version()];
+        assert!(versions.restore(first, since(200), now).is_none());
+        // By a clock that runs ahead.
+        assert!(versions.restore(second, wall + KEEP, now).is_none());
+        assert_eq!(names(&versions, now), expected);
+        assert!(versions.restore(database(), since(0), now).is_some(), "at most {MAX_PREVIOUS}");
+        assert_eq!(names(&versions, now + Duration::from_secs(401)), [expected[0], expected[2]]);
+        assert_eq!(names(&versions, now + KEEP), expected[..1]);
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl QueryService {
             span,
             since: Instant::now(),
         };
-        let (request, permit) = self.with_tickets(request, permit).await?;
+        let (request, permit) = self.with_session(request, permit).await?;
         match self.executor.run(permit, request).await {
             Err(JobError::Displaced) => {
                 Err(AnswerError::Displaced { retry_after: self.executor.retry_after() })
@@ -112,26 +112,36 @@ impl QueryService {
         }
     }
 
-    /// Takes the request's tickets. This waits for the disk, so it happens before the request is
-    /// queued: in a batch, other requests would have to wait for it.
-    async fn with_tickets(&self, request: Request, permit: Permit) -> Result<(Request, Permit), AnswerError> {
-        if !request.target.database.description().limits.tickets {
+    /// Loads the keys of the request's client into the cache, and takes the request's tickets. This
+    /// waits for the disk and for the parsing of large keys, so it happens before the request is
+    /// queued: in a batch, other requests would have to wait for it. The request does not hold the
+    /// keys, so that those of many waiting requests never exceed the cache.
+    async fn with_session(&self, request: Request, permit: Permit) -> Result<(Request, Permit), AnswerError> {
+        let limits = &request.target.database.description().limits;
+        if !limits.client_keys && !limits.tickets {
             return Ok((request, permit));
         }
         let permit = self.executor.mark_pending(permit);
-        let taking = tokio::task::spawn_blocking(move || {
-            let Request { context, target, credentials, queries, span, .. } = &request;
-            let registry = context.registry.as_deref();
-            let tickets = span.in_scope(|| clients::tickets(registry, target, credentials, queries))?;
+        let loading = tokio::task::spawn_blocking(move || {
+            let tickets = request.span.in_scope(|| catch_panic(|| request.session()))??;
             Ok((Request { tickets, ..request }, permit))
         });
-        taking.await.map_err(|_| AnswerError::Aborted)?
+        loading.await.map_err(|_| AnswerError::Aborted)?
     }
 }
 
 impl Request {
     fn database(&self) -> &Database {
         &self.target.database
+    }
+
+    /// Loads the client's keys into the cache. Returns the tickets, in schemes with tickets.
+    fn session(&self) -> Result<Vec<Vec<u8>>, ClientError> {
+        let registry = self.context.registry.as_deref();
+        if self.database().description().limits.tickets {
+            return clients::tickets(registry, &self.target, &self.credentials, &self.queries);
+        }
+        clients::keys(registry, self.database(), &self.credentials).map(|_| Vec::new())
     }
 
     /// Ends the span of the wait, and begins that of the answer.
@@ -141,7 +151,7 @@ impl Request {
         self.stage = traces::stage(&self.span, self.database().name(), Stage::Answer);
     }
 
-    /// Ends the wait and loads the client's keys. A panic fails this request only.
+    /// Ends the wait and takes the client's keys from the cache, where they usually still are. A panic fails this request only.
     fn begin(&self) -> Result<Option<Arc<ErasedKeys>>, AnswerError> {
         let name = self.database().name();
         self.context.metrics.stage(name, Stage::Wait, self.since.elapsed());

@@ -11,6 +11,7 @@ mod batching;
 mod cached;
 mod cancelled;
 mod client_certificates;
+mod cold_keys;
 mod cors;
 mod hostile;
 mod limits;

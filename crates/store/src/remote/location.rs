@@ -34,6 +34,8 @@ pub struct Location {
     key: Key,
     /// The key of its manifest.
     pub(super) manifest: Key,
+    /// The key of the manifest of the version that it replaced.
+    pub(super) previous: Key,
     /// The prefix of the keys of its parts.
     pub(super) parts: Key,
     settings: Settings,
@@ -80,9 +82,10 @@ impl Location {
         key: &str,
         settings: Settings,
     ) -> Result<Self, object_store::path::Error> {
-        let manifest = Key::parse(format!("{key}.manifest.json"))?;
-        let (key, parts) = (Key::parse(key)?, Key::parse(format!("{key}.parts"))?);
-        Ok(Self { kind, bucket: bucket.to_owned(), key, manifest, parts, settings, store: None })
+        let with = |suffix: &str| Key::parse(format!("{key}{suffix}"));
+        let (manifest, previous) = (with(".manifest.json")?, with(".previous.json")?);
+        let (key, parts) = (with("")?, with(".parts")?);
+        Ok(Self { kind, bucket: bucket.to_owned(), key, manifest, previous, parts, settings, store: None })
     }
 
     /// A snapshot in the given store.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use papir_core::Progress;
 
@@ -9,11 +10,12 @@ use papir_core::Progress;
 use super::location::Location;
 use super::manifest::Manifest;
 #[cfg(feature = "cloud")]
-use super::pull::pull_newer;
+use super::pull::{pull_newer, pull_previous};
 use super::transfer::PullReport;
 #[cfg(not(feature = "cloud"))]
-use super::unavailable::{Location, pull_newer};
+use super::unavailable::{Location, pull_newer, pull_previous};
 use crate::error::{Error, Result};
+use crate::kept::{self, ReplacedVersion};
 
 /// A snapshot in an object store and its copy in a cache folder.
 #[derive(Debug)]
@@ -63,6 +65,18 @@ impl Mirror {
             Err(_) => *known = None,
         }
         pulled
+    }
+
+    /// Copies the version that the one in the store replaced, if that was no longer ago than
+    /// `within`, and removes other copies of earlier versions. `None` if the store has no such
+    /// version.
+    ///
+    /// # Errors
+    /// The errors of [`super::pull()`].
+    pub fn previous(&self, within: Duration, progress: &dyn Progress) -> Result<Option<ReplacedVersion>> {
+        let previous = pull_previous(&self.location, &self.file, within, progress)?;
+        kept::remove_others(&self.file, previous.as_ref().map(|version| version.path.as_path()))?;
+        Ok(previous)
     }
 }
 

@@ -6,11 +6,13 @@
 //! ```text
 //! NAME.parts/<BLAKE3 of the part>   one object for each distinct part
 //! NAME.manifest.json                written last
+//! NAME.previous.json                the manifest that the present one replaced
 //! ```
 //!
 //! Readers therefore see either the old snapshot or the new one, never a mixture. A push uploads
 //! only the parts that the store lacks, so that an interrupted push can be repeated. A pull fetches
-//! only the parts that differ from the local file.
+//! only the parts that differ from the local file. The previous version stays readable, so that a
+//! service that starts during an update can answer its clients.
 //!
 //! | step | function |
 //! |---|---|

@@ -65,7 +65,30 @@ impl<'a> Objects<'a> {
     /// # Errors
     /// The errors of [`Objects::find_manifest`], and [`RemoteError::NotFound`].
     pub(super) async fn manifest(&self) -> Result<Manifest> {
-        let (key, object) = (&self.location.manifest, self.manifest_address());
+        Ok(self.dated_manifest().await?.0)
+    }
+
+    /// Fetches the manifest, and the time at which it was written.
+    ///
+    /// # Errors
+    /// The errors of [`Objects::manifest`].
+    pub(super) async fn dated_manifest(&self) -> Result<(Manifest, SystemTime)> {
+        self.read_manifest(&self.location.manifest).await
+    }
+
+    /// Fetches the manifest of the previous version; `None` if there is none.
+    ///
+    /// # Errors
+    /// The errors of [`Objects::find_manifest`].
+    pub(super) async fn find_previous(&self) -> Result<Option<Manifest>> {
+        match self.read_manifest(&self.location.previous).await {
+            Err(Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
+            other => other.map(|(manifest, _)| Some(manifest)),
+        }
+    }
+
+    async fn read_manifest(&self, key: &Key) -> Result<(Manifest, SystemTime)> {
+        let object = self.location.address(key);
         let failed = |object: &String| refused("fetching", object.clone());
         let got = self.store.get(key).await.map_err(failed(&object))?;
         if got.meta.size > MAX_BYTES {
@@ -76,15 +99,26 @@ impl<'a> Objects<'a> {
             );
             return Err(RemoteError::Manifest { object, error }.into());
         }
+        let written = got.meta.last_modified.into();
         let json = got.bytes().await.map_err(failed(&object))?;
-        Ok(Manifest::decode(&json).map_err(|error| RemoteError::Manifest { object, error })?)
+        let manifest = Manifest::decode(&json).map_err(|error| RemoteError::Manifest { object, error })?;
+        Ok((manifest, written))
     }
 
     /// Writes a manifest over the present one.
     pub(super) async fn put_manifest(&self, manifest: &Manifest) -> Result<()> {
+        self.write_manifest(&self.location.manifest, manifest).await
+    }
+
+    /// Writes the manifest of the previous version over the present one.
+    pub(super) async fn put_previous(&self, manifest: &Manifest) -> Result<()> {
+        self.write_manifest(&self.location.previous, manifest).await
+    }
+
+    async fn write_manifest(&self, key: &Key, manifest: &Manifest) -> Result<()> {
         let payload = PutPayload::from(manifest.encode()?);
-        let failed = refused("writing", self.manifest_address());
-        self.store.put(&self.location.manifest, payload).await.map_err(failed)?;
+        let failed = refused("writing", self.location.address(key));
+        self.store.put(key, payload).await.map_err(failed)?;
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 
 use blake3::Hash;
 use futures_util::{StreamExt, stream};
@@ -17,6 +18,7 @@ use super::partial::{Partial, hashes, open_existing};
 use super::transfer::PullReport;
 use super::worker;
 use crate::error::{Error, Result};
+use crate::kept::{ReplacedVersion, is_within, kept_path};
 
 /// Downloads a snapshot to `file`. Parts that the existing file has, or that an interrupted pull
 /// has fetched, are not fetched again. The file is created or replaced once the download is
@@ -29,7 +31,7 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
     worker::run(|| async {
         let objects = Objects::open(location)?;
         let manifest = objects.manifest().await?;
-        fetch(&objects, manifest, file, progress).await
+        fetch(&objects, manifest, file, file, progress).await
     })
 }
 
@@ -55,28 +57,55 @@ pub(super) fn pull_newer(
         if known == Some(&manifest) && file.exists() {
             return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
         }
-        fetch(&objects, manifest, file, progress).await
+        fetch(&objects, manifest, file, file, progress).await
     })
 }
 
-/// Like [`pull`], for a manifest already fetched.
+/// Downloads the version that the one at `location` replaced, next to `file`, if it was replaced no
+/// longer ago than `within`. Parts that `file` has are not fetched. `None` if there is no such
+/// version.
+pub(super) fn pull_previous(
+    location: &Location,
+    file: &Path,
+    within: Duration,
+    progress: &dyn Progress,
+) -> Result<Option<ReplacedVersion>> {
+    worker::run(|| async {
+        let objects = Objects::open(location)?;
+        let (newest, since) = objects.dated_manifest().await?;
+        let found = if is_within(since, within) { objects.find_previous().await? } else { None };
+        // The same version: a push was interrupted before it wrote the newest manifest.
+        let Some(manifest) = found.filter(|manifest| manifest.version != newest.version) else {
+            return Ok(None);
+        };
+        let path = kept_path(file, &manifest.version.to_string())?;
+        fetch(&objects, manifest, &path, file, progress).await?;
+        Ok(Some(ReplacedVersion { path, since }))
+    })
+}
+
+/// Like [`pull`], for a manifest already fetched. Parts that the file `similar` has are not fetched.
 async fn fetch(
     objects: &Objects<'_>,
     manifest: Manifest,
     target: &Path,
+    similar: &Path,
     progress: &dyn Progress,
 ) -> Result<PullReport> {
     let mut partial = Partial::open(target, &manifest)?;
-    let mut replaced = ReplacedFile::open(target, &manifest, progress)?;
-    if replaced.as_ref().is_some_and(|file| file.blake3 == manifest.blake3) {
+    let mut local = LocalFile::open(target, &manifest, progress)?;
+    if local.as_ref().is_some_and(|file| file.blake3 == manifest.blake3) {
         partial.discard();
         return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
+    }
+    if similar != target {
+        local = LocalFile::open(similar, &manifest, progress)?;
     }
     progress.stage("checking the download", manifest.bytes);
     let present = partial.present(&manifest, progress)?;
     let mut wanted: Vec<usize> = (0..present.len()).filter(|&index| !present[index]).collect();
-    if let Some(replaced) = &mut replaced {
-        wanted = replaced.copy_parts(&manifest, wanted, &mut partial)?;
+    if let Some(local) = &mut local {
+        wanted = local.copy_parts(&manifest, wanted, &mut partial)?;
     }
     let fetched_bytes = fetch_parts(objects, &manifest, &wanted, &mut partial, progress).await?;
     progress.stage("verifying", manifest.bytes);
@@ -114,8 +143,8 @@ async fn fetch_parts(
     Ok(total)
 }
 
-/// The file to be replaced. It often has most parts of the next version.
-struct ReplacedFile<'a> {
+/// A file of another version. It often has most parts of the wanted one.
+struct LocalFile<'a> {
     path: &'a Path,
     file: File,
     /// Offset of each part by its hash.
@@ -124,7 +153,7 @@ struct ReplacedFile<'a> {
     blake3: Hash,
 }
 
-impl<'a> ReplacedFile<'a> {
+impl<'a> LocalFile<'a> {
     fn open(path: &'a Path, manifest: &Manifest, progress: &dyn Progress) -> Result<Option<Self>> {
         let Some(mut file) = open_existing(path)? else {
             return Ok(None);

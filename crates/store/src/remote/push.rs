@@ -21,7 +21,7 @@ use crate::psi;
 use crate::snapshot::{OpenOptions, Snapshot};
 
 /// Verifies a snapshot and uploads its parts, then its manifest. Until the manifest is written,
-/// readers see the previous snapshot. Parts uploaded by an interrupted push are not uploaded again.
+/// readers see the previous snapshot. The manifest of the replaced version is kept. Parts uploaded by an interrupted push are not uploaded again.
 ///
 /// Push a name from one process at a time. Of two concurrent pushes the last to finish wins, and
 /// pruning may remove parts of the other.
@@ -84,11 +84,17 @@ async fn upload(
     });
     uploads.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
     if replaced.as_ref() != Some(&manifest) {
+        // Written before it is replaced, so that at no moment the store lacks it. A version that is
+        // signed again does not count: the one before it is still the previous one.
+        if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.version != manifest.version) {
+            objects.put_previous(replaced).await?;
+        }
         objects.put_manifest(&manifest).await?;
     }
     let removed_parts = match options.prune {
         Some(grace) => {
-            let kept: Vec<&Manifest> = replaced.iter().chain([&manifest]).collect();
+            let previous = objects.find_previous().await?;
+            let kept: Vec<&Manifest> = replaced.iter().chain(&previous).chain([&manifest]).collect();
             prune(&objects, &kept, grace).await?
         }
         None => 0,

@@ -317,3 +317,43 @@ fn clients_of_every_store_are_built_with_tls() {
     let bare = Location::parse("az://container/a", None, Settings::default()).unwrap();
     assert_eq!(bare.connect().unwrap_err().code(), "settings");
 }
+
+/// Pushes a database of a version of its own, with parts that no other version has.
+fn push_version(fixture: &Fixture, seed: u8, options: PushOptions) -> Manifest {
+    let source = fixture.folder.path().join("source.bin");
+    std::fs::write(&source, [seed; 1 << 14]).unwrap();
+    let mut build_options = BuildOptions::new(source, fixture.folder.path().join("a.pir"));
+    (build_options.scheme, build_options.allow_not_private) = ("plain".to_owned(), true);
+    build_options.record_bytes = Some(16);
+    build(&build_options, &mut chacha20::ChaCha20Rng::from_seed([seed; 32]), &NoProgress).unwrap();
+    push(&build_options.out, &fixture.location, options, &NoProgress).unwrap().manifest
+}
+
+#[test]
+fn the_previous_version_stays_readable_for_a_time() {
+    let fixture = Fixture::new();
+    let mirror = Mirror::new(fixture.location.clone(), fixture.folder.path()).unwrap();
+    let previous = |within| mirror.previous(Duration::from_secs(within), &NoProgress).unwrap();
+    let now = PushOptions { prune: Some(Duration::ZERO), ..SMALL };
+    let first = push_version(&fixture, 1, now);
+    mirror.refresh(&NoProgress).unwrap();
+    assert_eq!(previous(600), None, "there is none");
+    let second = push_version(&fixture, 2, now);
+    // A push of the same file prunes nothing that the previous version needs.
+    push(&fixture.folder.path().join("a.pir"), &fixture.location, now, &NoProgress).unwrap();
+    mirror.refresh(&NoProgress).unwrap();
+    let found = previous(600).unwrap();
+    assert_eq!(Snapshot::open(&found.path).unwrap().server.version(), first.version);
+    assert!(found.since.elapsed().unwrap_or_default() < Duration::from_secs(60));
+    fixture.store.reset();
+    assert_eq!(previous(600), Some(found.clone()));
+    assert_eq!(fixture.store.gets().iter().filter(|key| key.contains(".parts/")).count(), 0);
+
+    push_version(&fixture, 3, now);
+    mirror.refresh(&NoProgress).unwrap();
+    let next = previous(600).unwrap();
+    assert_eq!(Snapshot::open(&next.path).unwrap().server.version(), second.version);
+    assert!(!found.path.exists(), "the cache holds one earlier version");
+    assert_eq!(previous(0), None, "replaced too long ago");
+    assert!(!next.path.exists());
+}

@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use papir_core::Progress;
 
@@ -14,6 +15,7 @@ use super::error::RemoteError;
 use super::manifest::Manifest;
 use super::transfer::{PullReport, PushOptions, PushReport};
 use crate::error::{Error, Result};
+use crate::kept::ReplacedVersion;
 
 /// Location of a snapshot in an object store; this build has none.
 #[derive(Clone, Debug)]
@@ -119,5 +121,15 @@ pub(super) fn pull_newer(
     _: Option<&Manifest>,
     _: &dyn Progress,
 ) -> Result<PullReport> {
+    match location.0 {}
+}
+
+/// Like [`pull`], for the version that was replaced.
+pub(super) fn pull_previous(
+    location: &Location,
+    _: &Path,
+    _: Duration,
+    _: &dyn Progress,
+) -> Result<Option<ReplacedVersion>> {
     match location.0 {}
 }

@@ -38,7 +38,7 @@ impl Format {
         let extension =
             |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         if extension(path).as_deref() == Some("gz") {
-            // Only text is decompressed while it is read.
+            // Of the other formats, only raw records are decompressed.
             return match Self::of_extension(extension(Path::new(path.file_stem().unwrap_or_default()))) {
                 text @ (Self::Csv | Self::JsonLines) => text,
                 _ => Self::Raw,

@@ -12,7 +12,7 @@ use crate::names::{is_standard_input, name_of};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes read to tell gzip from text. The CSV reader skips a byte order mark only if its first read
+/// Bytes read to tell gzip from other content. The CSV reader skips a byte order mark only if its first read
 /// also returns text.
 const PREFIX: u64 = 4096;
 
@@ -42,12 +42,12 @@ impl<'a> Input<'a> {
         Ok(Self::of(name_of(path), reader, progress))
     }
 
-    /// Opens a text file or standard input, and decompresses it if it is gzip. The bytes counted are
-    /// then those of the text.
+    /// Opens a file or standard input, and decompresses it if it is gzip. The bytes counted are
+    /// then those of the content.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
-    pub(crate) fn open_text(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
+    pub(crate) fn open_unpacked(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
         let mut input = Self::open(path, progress)?;
         let mut begin = Vec::new();
         let read = (&mut input.reader).take(PREFIX).read_to_end(&mut begin);

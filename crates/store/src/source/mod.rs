@@ -9,7 +9,8 @@
 //! | folder | the path is a directory | a file | its path below the folder, with `/` |
 //! | raw | any other name | `record_bytes` bytes | none |
 //!
-//! CSV and JSON Lines may be compressed by gzip, then also with `.gz` after the extension.
+//! CSV and JSON Lines may be compressed by gzip, then also with `.gz` after the extension. Raw records
+//! may be, if the name ends in `.gz`.
 //!
 //! The value of a file in a folder, or of a raw record, is its bytes. In other formats the value
 //! comes from the value columns: a single column as it is, several columns as a compact JSON object

@@ -1,4 +1,4 @@
-//! Reads raw sources: records of equal length, without gaps.
+//! Reads raw sources: records of equal length, without gaps, also compressed.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,25 +12,34 @@ use crate::error::{Error, Result};
 use crate::map::map;
 use crate::names::{is_standard_input, name_of};
 
-/// Maximum length of standard input in bytes. It is held in memory; files are mapped.
+/// Maximum length of standard input, and of a decompressed file, in bytes. They are held in memory;
+/// other files are mapped.
 const MAX_STREAM_BYTES: u64 = 16 << 30;
 
-/// Opens the records of a file or of standard input.
+/// Opens the records of a file or of standard input. A file whose name ends in `.gz` is decompressed
+/// if it is gzip. The name decides, since records may begin with the same bytes as gzip.
 ///
 /// # Errors
 /// [`Error::PartialRecord`], [`Error::Source`] if there are no records or for an invalid record
 /// length, [`Error::Unreadable`] for a stream that is too long, or [`CoreError::Io`].
 pub(crate) fn records(path: &Path, record_bytes: u64, progress: &dyn Progress) -> Result<Box<dyn Records>> {
-    if !is_standard_input(path) {
-        return Ok(Box::new(MappedRecords::open(path, record_bytes)?));
-    }
-    let packed = all(Input::open(path, progress)?, MAX_STREAM_BYTES)?;
+    let packed = match (is_standard_input(path), is_named_gzip(path)) {
+        (true, _) => all(Input::open(path, progress)?, MAX_STREAM_BYTES, "a file")?,
+        (false, true) => {
+            all(Input::open_unpacked(path, progress)?, MAX_STREAM_BYTES, "an uncompressed file")?
+        }
+        (false, false) => return Ok(Box::new(MappedRecords::open(path, record_bytes)?)),
+    };
     let shape = shape(path, packed.len() as u64, record_bytes)?;
     Ok(Box::new(RecordBuffer::from_packed(shape, packed)?))
 }
 
-/// Reads a stream to its end.
-fn all(input: Input<'_>, most: u64) -> Result<Vec<u8>> {
+fn is_named_gzip(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+}
+
+/// Reads a stream to its end. `instead` is the source to use for more than `most` bytes.
+fn all(input: Input<'_>, most: u64, instead: &str) -> Result<Vec<u8>> {
     let name = input.name().to_owned();
     let mut bytes = Vec::new();
     let read = input.take(most + 1).read_to_end(&mut bytes);
@@ -38,7 +47,8 @@ fn all(input: Input<'_>, most: u64) -> Result<Vec<u8>> {
     if bytes.len() as u64 <= most {
         return Ok(bytes);
     }
-    Err(Error::Unreadable { file: name, reason: format!("more than {most} bytes: expected a file instead") })
+    let reason = format!("more than {most} bytes: expected {instead} instead");
+    Err(Error::Unreadable { file: name, reason })
 }
 
 /// The shape of `found` bytes of records.
@@ -98,8 +108,8 @@ mod tests {
     #[test]
     fn streams_are_read_up_to_the_limit() {
         let input = |bytes: &'static [u8]| Input::of("stream", Box::new(bytes), &NoProgress);
-        assert_eq!(all(input(b"abcd"), 4).unwrap(), b"abcd");
-        let error = all(input(b"abcde"), 4).unwrap_err().to_string();
+        assert_eq!(all(input(b"abcd"), 4, "a file").unwrap(), b"abcd");
+        let error = all(input(b"abcde"), 4, "a file").unwrap_err().to_string();
         assert_eq!(error, "stream: more than 4 bytes: expected a file instead");
     }
 }

@@ -47,15 +47,15 @@ pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Row
 /// # Errors
 /// [`papir_core::Error::Io`] and [`Error::Line`].
 pub(crate) fn csv_columns(path: &Path) -> Result<Vec<String>> {
-    csv::header(path, Input::open_text(path, &NoProgress)?)
+    csv::header(path, Input::open_unpacked(path, &NoProgress)?)
 }
 
 /// Passes every row of a source to `each`. Returns the bytes read.
 pub(super) fn read(request: &Request<'_>, progress: &dyn Progress, on_row: &mut OnRow<'_>) -> Result<u64> {
     let (path, columns) = (request.path, request.columns);
     match request.format {
-        Format::Csv => csv::rows(path, Input::open_text(path, progress)?, columns, on_row),
-        Format::JsonLines => jsonl::rows(path, Input::open_text(path, progress)?, columns, on_row),
+        Format::Csv => csv::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
+        Format::JsonLines => jsonl::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::rows(path, columns, progress, on_row),
         #[cfg(feature = "sqlite")]

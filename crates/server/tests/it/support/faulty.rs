@@ -1,5 +1,6 @@
 //! A prepared database that panics, blocks, or gives wrong answers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ pub enum Fault {
     Held(Arc<()>),
     /// No fault. A ticket takes this long.
     SlowTickets(Duration),
+    /// No tickets are needed of clients: they are prepared with the answers. Keys to be parsed wait
+    /// for the latch, once it is armed.
+    ColdKeys(Arc<AtomicBool>, Latch),
     /// Waits for the latch, panics for one query, and records the sizes of batches.
     Batches(Batches),
 }
@@ -59,6 +63,11 @@ impl Latch {
         assert!(!wait.timed_out(), "fewer than {count} answers wait for the latch");
     }
 
+    /// Number of answers that have come to the latch.
+    pub fn count(&self) -> usize {
+        self.0.0.lock().unwrap().1
+    }
+
     fn wait(&self) {
         let mut guard = self.0.0.lock().unwrap();
         guard.1 += 1;
@@ -89,7 +98,7 @@ impl FaultyDatabase {
                 let header = Header { kind: Kind::Answer, scheme: self.scheme, version };
                 answer = envelope::seal(&header, &other);
             }
-            Fault::Honest | Fault::Held(_) | Fault::SlowTickets(_) => {}
+            Fault::Honest | Fault::Held(_) | Fault::SlowTickets(_) | Fault::ColdKeys(..) => {}
         }
         answer
     }
@@ -97,7 +106,9 @@ impl FaultyDatabase {
 
 impl ErasedServer for FaultyDatabase {
     fn describe(&self) -> Description {
-        self.inner.describe()
+        let mut description = self.inner.describe();
+        description.limits.tickets &= !matches!(self.fault, Fault::ColdKeys(..));
+        description
     }
 
     fn version(&self) -> Version {
@@ -109,6 +120,15 @@ impl ErasedServer for FaultyDatabase {
     }
 
     fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+        let ticket = match (&self.fault, session.keys) {
+            (Fault::ColdKeys(..), Some(keys)) => {
+                let (_, payload) = envelope::open(query, Kind::Query, self.scheme)?;
+                let number = u64::from_le_bytes(payload[..8].try_into().unwrap());
+                Some(self.inner.ticket(keys, number, &papir_core::NoProgress)?)
+            }
+            _ => None,
+        };
+        let session = ErasedSession { ticket: ticket.as_deref().or(session.ticket), ..session };
         self.inner.answer(session, query).map(|answer| self.apply_fault(answer))
     }
 
@@ -130,6 +150,11 @@ impl ErasedServer for FaultyDatabase {
     }
 
     fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
+        if let Fault::ColdKeys(armed, latch) = &self.fault
+            && armed.load(Ordering::SeqCst)
+        {
+            latch.wait();
+        }
         self.inner.accept_keys(keys)
     }
 
