@@ -28,6 +28,8 @@ mod remote;
 mod replicas;
 mod serving;
 mod signing;
+#[cfg(target_os = "linux")]
+mod soak;
 mod sources;
 mod strangers;
 mod support;
