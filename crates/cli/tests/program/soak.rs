@@ -1,11 +1,12 @@
 //! A service under everything at once: lookups, swaps, restarts, registrations, evictions.
 
 use std::fs;
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use papir_client::{Connection, Options, Pin, Registrations};
+use papir_client::{Connection, Error, Options, Pin, Registrations};
 
 use crate::support::{Folder, Service, send, succeeds};
 
@@ -13,13 +14,16 @@ use crate::support::{Folder, Service, send, succeeds};
 const CLIENTS: usize = 3;
 /// Keys of the two databases.
 const KEYS: usize = 20_000;
-const REGISTERED_KEYS: usize = 60;
+const REGISTERED_KEYS: usize = 20;
 /// The key whose value is the number of the last update.
 const STAMP: &str = "key-0";
 /// Pause of a client between two connections, and of the owner between two updates.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(250);
 /// Interval of the looks at the service's memory.
 const SAMPLE: Duration = Duration::from_millis(200);
+
+/// Longest time for which the service may be away.
+const AWAY: Duration = Duration::from_secs(60);
 
 /// What clients and owner know of each other.
 struct Soak {
@@ -30,6 +34,8 @@ struct Soak {
     /// The last update that is certainly served, and the last that may be.
     served: AtomicUsize,
     written: AtomicUsize,
+    /// Stops and starts of the service: odd while it is away.
+    changes: AtomicUsize,
     lookups: AtomicUsize,
     registrations: AtomicUsize,
 }
@@ -57,9 +63,30 @@ impl Soak {
         }
     }
 
+    /// Repeats what fails because the service is away: a client gives up on broken connections within
+    /// a second.
+    fn patiently<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> T {
+        let begin = Instant::now();
+        loop {
+            let before = self.changes.load(Ordering::SeqCst);
+            let error = match attempt() {
+                Ok(done) => return done,
+                Err(error) => error,
+            };
+            let was_away = before % 2 == 1 || self.changes.load(Ordering::SeqCst) != before;
+            let may_pass = matches!(error, Error::Transport { .. }) && was_away;
+            assert!(may_pass && begin.elapsed() < AWAY, "{error:?}");
+            sleep(PAUSE);
+        }
+    }
+
+    fn open(&self, options: &Options) -> Connection {
+        self.patiently(|| Connection::open_with(&self.url, options))
+    }
+
     /// Looks up one key, whose value no update changes.
     fn check(&self, connection: &mut Connection, key: usize) {
-        let value = connection.get_key(format!("key-{key}").as_bytes()).unwrap();
+        let value = self.patiently(|| connection.get_key(format!("key-{key}").as_bytes()));
         assert_eq!(value, Some(format!("value-{key}").into_bytes()), "key-{key}");
         self.lookups.fetch_add(1, Ordering::SeqCst);
     }
@@ -71,8 +98,9 @@ impl Soak {
         let mut key = client;
         while self.goes_on() {
             let oldest = self.served.load(Ordering::SeqCst);
-            let mut connection = Connection::open_with(&self.url, &options).unwrap();
-            let stamp = String::from_utf8(connection.get_key(STAMP.as_bytes()).unwrap().unwrap()).unwrap();
+            let mut connection = self.open(&options);
+            let stamp = self.patiently(|| connection.get_key(STAMP.as_bytes())).unwrap();
+            let stamp = String::from_utf8(stamp).unwrap();
             let newest = self.written.load(Ordering::SeqCst);
             let stamp: usize = stamp.strip_prefix("value-").unwrap().parse().unwrap();
             assert!((oldest..=newest).contains(&stamp), "update {stamp}, not {oldest} to {newest}");
@@ -80,7 +108,7 @@ impl Soak {
                 key = 1 + (key + 7919) % (KEYS - 1);
                 self.check(&mut connection, key);
             }
-            assert_eq!(connection.get_key(b"absent").unwrap(), None);
+            assert_eq!(self.patiently(|| connection.get_key(b"absent")), None);
             self.lookups.fetch_add(2, Ordering::SeqCst);
             sleep(PAUSE);
         }
@@ -95,13 +123,13 @@ impl Soak {
             }
             let state = self.folder.path(&format!("registered-{round}"));
             let options = self.options("registered", state.clone());
-            let registrations = Registrations::open(&self.url, &options).unwrap();
-            let mut connection = Connection::open_with(&self.url, &options).unwrap();
+            let registrations = self.patiently(|| Registrations::open(&self.url, &options));
+            let mut connection = self.open(&options);
             for key in 1..3 {
                 self.check(&mut connection, 1 + (round + key) % (REGISTERED_KEYS - 1));
-                for client in registrations.list().unwrap() {
+                for client in self.patiently(|| registrations.list()) {
                     self.registrations.fetch_add(1, Ordering::SeqCst);
-                    registrations.evict(&client.id).unwrap();
+                    self.patiently(|| registrations.evict(&client.id));
                 }
             }
             drop(connection);
@@ -128,9 +156,10 @@ impl Soak {
         }
     }
 
-    /// One run of the service: it starts, swaps again and again, and stops. Returns its address.
+    /// One run of the service: it starts, swaps again and again, and stops.
     fn run(&self, listen: &str, length: Duration) {
         let mut service = self.start(listen);
+        self.changes.fetch_add(1, Ordering::SeqCst);
         let (stopped, id, begin) = (AtomicBool::new(false), service.id(), Instant::now());
         let memory = thread::scope(|scope| {
             let memory = scope.spawn(|| sample(id, &stopped));
@@ -139,7 +168,7 @@ impl Soak {
                 if begin.elapsed() >= length || !self.goes_on() {
                     break;
                 }
-                self.update(&service, if round % 4 == 0 { "registered" } else { "words" });
+                self.update(&service, if round % 5 == 1 { "registered" } else { "words" });
                 sleep(PAUSE);
             }
             stopped.store(true, Ordering::SeqCst);
@@ -150,6 +179,7 @@ impl Soak {
             println!("{} MiB in the first half of a run, {} MiB in the second", first >> 20, second >> 20);
             assert!(is_steady(first, second), "the service grows from {first} to {second} bytes");
         }
+        self.changes.fetch_add(1, Ordering::SeqCst);
         send("-TERM", &service);
         assert_eq!(service.wait(), Some(0));
     }
@@ -193,13 +223,15 @@ fn soak(runs: usize, length: Duration) {
     folder.words(REGISTERED_KEYS, "zip");
     fs::rename(folder.path("words.papir"), folder.path("registered.papir")).unwrap();
     folder.words(KEYS, papir::DEFAULT_SCHEME);
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    // A client identifies a server by its address, which must survive the restarts.
+    let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let soak = Soak {
-        url: listen.clone(),
+        url: format!("http://{listen}"),
         folder,
         ended: AtomicBool::new(false),
         served: AtomicUsize::new(0),
         written: AtomicUsize::new(0),
+        changes: AtomicUsize::new(1),
         lookups: AtomicUsize::new(0),
         registrations: AtomicUsize::new(0),
     };
@@ -217,6 +249,9 @@ fn soak(runs: usize, length: Duration) {
         for _ in 0..runs {
             soak.run(&listen, length);
         }
+        // The clients end while it answers them.
+        let _last = soak.start(&listen);
+        soak.changes.fetch_add(1, Ordering::SeqCst);
         soak.ended.store(true, Ordering::SeqCst);
         clients.into_iter().map(|client| client.join()).filter(Result::is_err).count()
     });
@@ -226,8 +261,8 @@ fn soak(runs: usize, length: Duration) {
     );
     assert_eq!(failed, 0, "clients failed");
     let least = runs * length.as_secs() as usize;
-    assert!(soak.lookups.into_inner() > 10 * least && soak.registrations.into_inner() > runs);
-    assert!(soak.written.into_inner() > least / 4);
+    assert!(soak.lookups.into_inner() > 5 * least && soak.registrations.into_inner() > 0);
+    assert!(soak.written.into_inner() > least / 8);
 }
 
 #[test]
@@ -245,7 +280,7 @@ fn growth_is_told_from_noise() {
 
 #[test]
 fn a_minute_of_everything_at_once() {
-    soak(3, Duration::from_secs(20));
+    soak(2, Duration::from_secs(30));
 }
 
 #[test]
