@@ -32,7 +32,8 @@ impl Histogram {
     /// # Errors
     /// The number of digits is invalid.
     pub(crate) fn new() -> Result<Self, Error> {
-        let counts = hdrhistogram::Histogram::new(DIGITS);
+        // The whole range: `saturating_record` clamps to the present one and does not extend it.
+        let counts = hdrhistogram::Histogram::new_with_max(u64::MAX, DIGITS);
         let bad = |error| Error::out_of_bounds("the digits of a histogram", DIGITS.into(), error);
         Ok(Self { counts: counts.map_err(bad)?, longest: Duration::ZERO })
     }
