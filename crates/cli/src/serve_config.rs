@@ -316,44 +316,21 @@ impl Settings {
 
     /// These settings, with missing ones taken from `other`.
     pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            listen: self.listen.or(other.listen),
-            threads: self.threads.or(other.threads),
-            max_concurrent: self.max_concurrent.or(other.max_concurrent),
-            max_queued: self.max_queued.or(other.max_queued),
-            max_upload_bytes: self.max_upload_bytes.or(other.max_upload_bytes),
-            max_connections: self.max_connections.or(other.max_connections),
-            header_timeout: self.header_timeout.or(other.header_timeout),
-            body_timeout: self.body_timeout.or(other.body_timeout),
-            tls_cert: self.tls_cert.or(other.tls_cert),
-            tls_key: self.tls_key.or(other.tls_key),
-            client_ca: self.client_ca.or(other.client_ca),
-            client_crl: self.client_crl.or(other.client_crl),
-            tokens: self.tokens.or(other.tokens),
-            rate: self.rate.or(other.rate),
-            burst: self.burst.or(other.burst),
-            per_client: self.per_client.or(other.per_client),
-            trust_proxy: self.trust_proxy.or(other.trust_proxy),
-            allow_origin: self.allow_origin.or(other.allow_origin),
-            allow_not_private: self.allow_not_private.or(other.allow_not_private),
-            mapped: self.mapped.or(other.mapped),
-            lame_duck: self.lame_duck.or(other.lame_duck),
-            stop_timeout: self.stop_timeout.or(other.stop_timeout),
-            keep_old: self.keep_old.or(other.keep_old),
-            watch: self.watch.or(other.watch),
-            no_metrics: self.no_metrics.or(other.no_metrics),
-            cache: self.cache.or(other.cache),
-            registry: self.registry.or(other.registry),
-            registry_keys: self.registry_keys.or(other.registry_keys),
-            client_ttl: self.client_ttl.or(other.client_ttl),
-            max_clients: self.max_clients.or(other.max_clients),
-            max_client_bytes: self.max_client_bytes.or(other.max_client_bytes),
-            tickets_ahead: self.tickets_ahead.or(other.tickets_ahead),
-            list_clients: self.list_clients.or(other.list_clients),
-            log_format: self.log_format.or(other.log_format),
-            otlp: self.otlp.or(other.otlp),
-            otlp_sample: self.otlp_sample.or(other.otlp_sample),
-            databases: if self.databases.is_empty() { other.databases } else { self.databases },
+        // The compiler finds a field that is missing here.
+        macro_rules! merged {
+            ($($field:ident)*) => {
+                Self {
+                    $($field: self.$field.or(other.$field),)*
+                    databases: if self.databases.is_empty() { other.databases } else { self.databases },
+                }
+            };
+        }
+        merged! {
+             listen threads max_concurrent max_queued max_upload_bytes max_connections header_timeout
+             body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
+             trust_proxy allow_origin allow_not_private mapped lame_duck stop_timeout keep_old watch
+             no_metrics cache registry registry_keys client_ttl max_clients max_client_bytes
+             tickets_ahead list_clients log_format otlp otlp_sample
         }
     }
 

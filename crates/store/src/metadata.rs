@@ -1,10 +1,13 @@
 //! Metadata of a snapshot, stored as JSON.
 
-use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use humantime::{format_rfc3339_seconds, parse_rfc3339};
 use papir_lookup::{BucketTarget, TableReport};
 use serde::{Deserialize, Serialize};
+
+/// Time from 1970 to the last second of the year 9999, beyond which RFC 3339 has no form.
+const LAST: Duration = Duration::from_secs(253_402_300_799);
 
 /// The metadata section of a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,47 +152,17 @@ impl KeywordSummary {
     }
 }
 
-/// Formats a time as RFC 3339 in UTC, to the second.
+/// Formats a time as RFC 3339 in UTC, to the second. Times before 1970 and after 9999 become the first
+/// and the last second of these years.
 pub fn timestamp(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, rest) = (seconds / 86400, seconds % 86400);
-    let (year, month, day) = civil(days as i64);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST);
+    format_rfc3339_seconds(UNIX_EPOCH + since).to_string()
 }
 
 /// Parses a time in the form that [`timestamp`] writes; `None` for any other.
 pub fn parse_timestamp(text: &str) -> Option<SystemTime> {
-    let number = |range: Range<usize>| text.get(range)?.parse::<u64>().ok();
-    let days = days_until(number(0..4)?, number(5..7)?, number(8..10)?)?;
-    let seconds = (days * 24 + number(11..13)?) * 3600 + number(14..16)? * 60 + number(17..19)?;
-    let time = UNIX_EPOCH + Duration::from_secs(seconds);
-    // Dates that do not exist and other forms are written differently.
-    (timestamp(time) == text).then_some(time)
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar; `None` for earlier ones.
-///
-/// The inverse of [`civil`], which explains the count.
-fn days_until(year: u64, month: u64, day: u64) -> Option<u64> {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    (year * 365 + leap_days + (153 * month + 2) / 5 + day).checked_sub(719_469)
-}
-
-/// Year, month and day of the Gregorian calendar, `days` after 1970-01-01 (negative: before).
-///
-/// Counts from 1 March of the year 0, so that the leap day comes last in a year and the months'
-/// lengths repeat as 31, 30, 31, 30, 31: month m starts on day ⌊(153 m + 2) / 5⌋.
-pub(crate) fn civil(days: i64) -> (i64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u64);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year_of_era as i64 + i64::from(month <= 2), month, day)
+    // The parser also reads fractions, leap seconds and `+00:00`, which are written differently.
+    parse_rfc3339(text).ok().filter(|time| timestamp(*time) == text)
 }
 
 #[cfg(test)]
@@ -212,6 +185,12 @@ mod tests {
     }
 
     #[test]
+    fn times_without_a_form_become_the_nearest_one() {
+        assert_eq!(timestamp(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
+        assert_eq!(timestamp(UNIX_EPOCH + LAST + Duration::from_secs(1)), "9999-12-31T23:59:59Z");
+    }
+
+    #[test]
     fn other_forms_are_no_times() {
         for text in [
             "",
@@ -222,6 +201,9 @@ mod tests {
             "2026-01-01T24:00:00Z",
             "2026-01-01 00:00:00Z",
             "2026-01-01T00:00:00+01:00",
+            "2026-01-01T00:00:00+00:00",
+            "2026-01-01T00:00:00.5Z",
+            "2026-06-30T23:59:60Z",
             "2026-01-01T00:00:0éZ",
         ] {
             assert_eq!(parse_timestamp(text), None, "{text}");

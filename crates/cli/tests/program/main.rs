@@ -33,6 +33,8 @@ mod replicas;
 mod restarts;
 mod serving;
 mod signing;
+#[cfg(target_os = "linux")]
+mod soak;
 mod sources;
 mod strangers;
 mod support;

@@ -41,6 +41,10 @@ impl Address {
         if url.contains(['?', '#']) || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(bad("it has a query, a fragment or white space"));
         }
+        // Some HTTP clients read it as `/`, and would connect to another host than `is_local` sees.
+        if url.contains('\\') {
+            return Err(bad("it has a backslash"));
+        }
         let Some((base, path)) = url.split_once(DATABASES) else {
             return Ok(Self { base: url.trim_end_matches('/').to_owned(), socket: None, database: None });
         };
@@ -144,7 +148,16 @@ mod tests {
 
     #[test]
     fn bad_addresses_are_refused() {
-        for url in ["", "h:1", "ftp://h", "http://", "http:///v1", "http://h?x", "http://h/ #"] {
+        for url in [
+            "",
+            "h:1",
+            "ftp://h",
+            "http://",
+            "http:///v1",
+            "http://h?x",
+            "http://h/ #",
+            "http://h\\@localhost",
+        ] {
             assert!(matches!(Address::parse(url), Err(Error::BadUrl { .. })), "{url:?}");
         }
     }

@@ -1,17 +1,16 @@
-//! Histogram of durations with buckets of equal relative width.
+//! Histogram of durations.
 
 use std::time::Duration;
 
-/// log₂ of the number of buckets per octave. Percentiles are accurate to 1 part in 2⁹.
-const BITS: u32 = 9;
-/// Buckets for every 64-bit number of nanoseconds.
-const BUCKETS: usize = ((64 - BITS as usize) + 1) << BITS;
+use papir_core::Error;
 
-/// Counts of durations. Uses about 230 KB, regardless of their number.
+/// Decimal digits to which percentiles are accurate.
+const DIGITS: u8 = 3;
+
+/// Counts of durations, in nanoseconds. Uses less than 500 KB, regardless of their number.
 pub(crate) struct Histogram {
-    counts: Vec<u64>,
-    total: u64,
-    longest: u64,
+    counts: hdrhistogram::Histogram<u64>,
+    longest: Duration,
 }
 
 /// Percentiles of durations.
@@ -27,88 +26,44 @@ pub struct Percentiles {
     pub longest: Duration,
 }
 
-impl Default for Histogram {
-    fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], total: 0, longest: 0 }
-    }
-}
-
 impl Histogram {
+    /// An empty histogram.
+    ///
+    /// # Errors
+    /// The number of digits is invalid.
+    pub(crate) fn new() -> Result<Self, Error> {
+        // The whole range: `saturating_record` clamps to the present one and does not extend it.
+        let counts = hdrhistogram::Histogram::new_with_max(u64::MAX, DIGITS);
+        let bad = |error| Error::out_of_bounds("the digits of a histogram", DIGITS.into(), error);
+        Ok(Self { counts: counts.map_err(bad)?, longest: Duration::ZERO })
+    }
+
     /// Counts a duration.
     pub(crate) fn record(&mut self, duration: Duration) {
-        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.counts[bucket(nanoseconds)] += 1;
-        self.total += 1;
-        self.longest = self.longest.max(nanoseconds);
+        self.counts.saturating_record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        self.longest = self.longest.max(duration);
     }
 
     /// The number of durations counted.
     pub(crate) fn total(&self) -> u64 {
-        self.total
+        self.counts.len()
     }
 
     /// The percentiles; all zero if nothing was counted.
     pub(crate) fn percentiles(&self) -> Percentiles {
-        let at = |share| Duration::from_nanos(self.at(share));
-        Percentiles {
-            p50: at(0.5),
-            p95: at(0.95),
-            p99: at(0.99),
-            longest: Duration::from_nanos(self.longest),
-        }
+        let at = |share| Duration::from_nanos(self.counts.value_at_quantile(share)).min(self.longest);
+        Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99), longest: self.longest }
     }
-
-    /// The smallest duration that a `share` of all durations do not exceed, to a bucket's width.
-    fn at(&self, share: f64) -> u64 {
-        let wanted = (self.total as f64 * share).ceil() as u64;
-        let mut seen = 0;
-        let found = self.counts.iter().position(|&count| {
-            seen += count;
-            seen >= wanted && seen > 0
-        });
-        found.map_or(0, |bucket| end(bucket).min(self.longest))
-    }
-}
-
-/// The bucket of a value. Each value below 2¹⁰ has its own bucket; each octave above has 2⁹
-/// buckets.
-fn bucket(value: u64) -> usize {
-    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
-    ((shift as usize) << BITS) + (value >> shift) as usize
-}
-
-/// The largest value of a bucket.
-fn end(bucket: usize) -> u64 {
-    let shift = (bucket >> BITS).saturating_sub(1) as u32;
-    let leading = (bucket - ((shift as usize) << BITS)) as u64;
-    (leading << shift) | ((1 << shift) - 1)
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
-    fn buckets_are_contiguous_and_contain_their_values() {
-        let values = (0..5000).chain((13..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]));
-        let mut last = 0;
-        for value in values.chain([u64::MAX]) {
-            let found = bucket(value);
-            assert!(found == last || found == last + 1 || value > 5000, "{value}: {last} then {found}");
-            assert!(end(found) >= value && found < BUCKETS, "{value}");
-            assert!((end(found) - value) as f64 <= value as f64 / 512.0, "{value}: {}", end(found));
-            last = found;
-        }
-        assert_eq!(end(bucket(u64::MAX)), u64::MAX);
-        for bucket_index in 0..BUCKETS - 1 {
-            assert_eq!(bucket(end(bucket_index)), bucket_index);
-            assert_eq!(bucket(end(bucket_index) + 1), bucket_index + 1);
-        }
-    }
-
-    #[test]
     fn percentiles_match_the_sorted_list() {
-        let mut histogram = Histogram::default();
+        let mut histogram = Histogram::new().unwrap();
         assert_eq!(histogram.percentiles(), Percentiles::default());
         (1..=1000).rev().for_each(|i| histogram.record(Duration::from_micros(i)));
         let found = histogram.percentiles();
@@ -118,5 +73,14 @@ mod tests {
         }
         assert_eq!(found.longest, Duration::from_micros(1000));
         assert_eq!(histogram.total(), 1000);
+    }
+
+    #[test]
+    fn durations_of_any_length_are_counted() {
+        let mut histogram = Histogram::new().unwrap();
+        [Duration::ZERO, Duration::MAX].into_iter().for_each(|duration| histogram.record(duration));
+        let found = histogram.percentiles();
+        assert_eq!((found.p50, found.longest), (Duration::ZERO, Duration::MAX));
+        assert!(found.p99 >= Duration::from_secs(500 * 365 * 86_400), "{found:?}");
     }
 }

@@ -77,7 +77,7 @@ pub fn load(
     let unloaded = unloaded(connection, workload)?;
     let clients = (0..options.clients).map(|_| connection.with_own_sockets()).collect::<Result<Vec<_>>>()?;
     progress.stage("load", options.seconds);
-    let tally = Mutex::new(Tally::default());
+    let tally = Mutex::new(Tally::new()?);
     let start = Instant::now();
     let end = start + Duration::from_secs(options.seconds);
     thread::scope(|scope| {

@@ -45,7 +45,6 @@ impl Sample {
 }
 
 /// All lookups of all clients.
-#[derive(Default)]
 pub(super) struct Tally {
     pub(super) whole: Histogram,
     pub(super) round_trip: Histogram,
@@ -55,6 +54,20 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// No lookups.
+    ///
+    /// # Errors
+    /// See [`Histogram::new`].
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self {
+            whole: Histogram::new()?,
+            round_trip: Histogram::new()?,
+            client: Histogram::new()?,
+            errors: BTreeMap::new(),
+            version_changes: 0,
+        })
+    }
+
     /// Counts a lookup.
     pub(super) fn add(tally: &Mutex<Self>, outcome: Result<Sample>) {
         let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);

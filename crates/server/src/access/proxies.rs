@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
+
 use crate::error::Error;
 use crate::listen::Peer;
 
@@ -13,53 +15,17 @@ use crate::listen::Peer;
 /// processes that connect over a Unix socket. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies {
-    networks: Vec<Network>,
+    networks: Vec<IpNet>,
     unix: bool,
 }
 
-/// All addresses with this prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Network {
-    address: IpAddr,
-    bits: u32,
-}
-
-impl Network {
-    fn contains(&self, address: IpAddr) -> bool {
-        let differ = match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                u128::from(own.to_bits() ^ other.to_bits()) << (u128::BITS - u32::BITS)
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => own.to_bits() ^ other.to_bits(),
-            _ => return false,
-        };
-        differ.leading_zeros() >= self.bits
-    }
-}
-
-impl FromStr for Network {
-    type Err = ();
-
-    /// A bare address is a network of one. No bit after the prefix may be set.
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let (address, bits) =
-            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address = address.parse::<IpAddr>().map_err(drop)?;
-        let all = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(all), |bits| bits.parse::<u32>().map_err(drop))?;
-        let rest = match address {
-            IpAddr::V4(address) => u128::from(address.to_bits()).checked_shl(96 + bits),
-            IpAddr::V6(address) => address.to_bits().checked_shl(bits),
-        };
-        let plain = bits <= all && rest.unwrap_or(0) == 0 && address == address.to_canonical();
-        plain.then_some(Self { address, bits }).ok_or(())
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.bits)
-    }
+/// Parses a network. A bare address is a network of one.
+///
+/// `None` for other text, if a bit after the prefix is set, and for IPv4 addresses in IPv6 form, which
+/// never match.
+fn network(text: &str) -> Option<IpNet> {
+    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()?;
+    (network == network.trunc() && network.addr() == network.addr().to_canonical()).then_some(network)
 }
 
 impl FromStr for TrustedProxies {
@@ -71,8 +37,8 @@ impl FromStr for TrustedProxies {
             if part == "unix" {
                 all.unix = true;
             } else {
-                let network = part.parse().map_err(|()| Error::BadProxy { text: part.to_owned() })?;
-                all.networks.push(network);
+                let bad = || Error::BadProxy { text: part.to_owned() };
+                all.networks.push(network(part).ok_or_else(bad)?);
             }
         }
         Ok(all)
@@ -81,7 +47,7 @@ impl FromStr for TrustedProxies {
 
 impl fmt::Display for TrustedProxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let networks = self.networks.iter().map(Network::to_string);
+        let networks = self.networks.iter().map(IpNet::to_string);
         let all: Vec<String> = networks.chain(self.unix.then(|| "unix".to_owned())).collect();
         f.write_str(&all.join(","))
     }
@@ -92,7 +58,10 @@ impl TrustedProxies {
     pub(crate) fn trusts(&self, peer: Peer) -> bool {
         match peer {
             Peer::Local => self.unix,
-            Peer::Address(address) => self.networks.iter().any(|network| network.contains(address)),
+            Peer::Address(address) => {
+                let address = address.to_canonical();
+                self.networks.iter().any(|network| network.contains(&address))
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use papir_core::erased::ErasedKeys;
 use papir_protocol::{ClientStatus, RegistryCounts};
 use tokio::sync::Semaphore;
 
@@ -31,7 +32,7 @@ pub(crate) struct Registry {
     pub(super) clock: Clock,
     pub(super) store: Store,
     pub(super) keys: Box<dyn KeyStorage>,
-    pub(super) cache: KeyCache,
+    pub(super) cache: KeyCache<ErasedKeys>,
     /// Uploads that a request is writing to.
     pub(super) writing: Mutex<BTreeSet<ClientId>>,
     /// Bounds the threads that register clients.

@@ -1,10 +1,9 @@
 //! Reads request bodies within limits on size and time.
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
+use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Problem;
@@ -89,23 +88,19 @@ pub(super) async fn drain(mut body: Body, time: Duration) {
 }
 
 async fn next(body: &mut Body) -> Result<Option<Bytes>, Problem> {
-    loop {
-        match poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
-            None => return Ok(None),
-            Some(Err(_)) => return Err(Problem::Interrupted),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
-                }
-            }
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|_| Problem::Interrupted)?.into_data() {
+            return Ok(Some(data));
         }
     }
+    Ok(None)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::convert::Infallible;
+    use std::pin::Pin;
     use std::sync::Arc;
     use std::task::{Context, Poll, ready};
 

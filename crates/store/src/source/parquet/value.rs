@@ -4,7 +4,6 @@ use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as P
 use parquet::record::{Field, Map, Row};
 use parquet::schema::types::Type;
 
-use crate::metadata::civil;
 use crate::source::cell::Cell;
 use crate::source::json::json_object;
 use crate::source::row::Fault;
@@ -176,6 +175,21 @@ fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
         return Err(Fault::Reason(reason));
     }
     Ok(Cell::text(field.to_string().trim_end_matches('.')))
+}
+
+/// Year, month and day of the Gregorian calendar, `days` after 1970-01-01 (negative: before).
+///
+/// Counts from 1 March of the year 0, so that the leap day comes last in a year and the months'
+/// lengths repeat as 31, 30, 31, 30, 31: month m starts on day ⌊(153 m + 2) / 5⌋.
+fn civil(days: i64) -> (i64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u64);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year_of_era as i64 + i64::from(month <= 2), month, day)
 }
 
 /// `YYYY-MM-DD`; years before 0 and after 9999 have a sign.

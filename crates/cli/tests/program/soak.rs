@@ -1,0 +1,290 @@
+//! A service under everything at once: lookups, swaps, restarts, registrations, evictions.
+
+use std::fs;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use papir_client::{Connection, Error, Options, Pin, Registrations};
+
+use crate::support::{Folder, Service, send, succeeds};
+
+/// Clients that look up keys without keys of their own.
+const CLIENTS: usize = 3;
+/// Keys of the two databases.
+const KEYS: usize = 20_000;
+const REGISTERED_KEYS: usize = 20;
+/// The key whose value is the number of the last update.
+const STAMP: &str = "key-0";
+/// Pause of a client between two connections, and of the owner between two updates.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Interval of the looks at the service's memory.
+const SAMPLE: Duration = Duration::from_millis(200);
+
+/// Longest time for which the service may be away.
+const AWAY: Duration = Duration::from_secs(60);
+
+/// What clients and owner know of each other.
+struct Soak {
+    folder: Folder,
+    url: String,
+    /// Set when one of them ends, so that all do.
+    ended: AtomicBool,
+    /// The last update that is certainly served, and the last that may be.
+    served: AtomicUsize,
+    written: AtomicUsize,
+    /// Stops and starts of the service: odd while it is away.
+    changes: AtomicUsize,
+    lookups: AtomicUsize,
+    registrations: AtomicUsize,
+}
+
+/// Ends the soak when dropped, also by a panic.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Soak {
+    fn goes_on(&self) -> bool {
+        !self.ended.load(Ordering::SeqCst)
+    }
+
+    fn options(&self, database: &str, state: String) -> Options {
+        Options {
+            database: Some(database.into()),
+            pin: Pin::Nothing,
+            state: Some(state.into()),
+            ..Options::default()
+        }
+    }
+
+    /// Repeats what fails because the service is away: a client gives up on broken connections within
+    /// a second.
+    fn patiently<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> T {
+        let begin = Instant::now();
+        loop {
+            let before = self.changes.load(Ordering::SeqCst);
+            let error = match attempt() {
+                Ok(done) => return done,
+                Err(error) => error,
+            };
+            let was_away = before % 2 == 1 || self.changes.load(Ordering::SeqCst) != before;
+            let may_pass = matches!(error, Error::Transport { .. }) && was_away;
+            assert!(may_pass && begin.elapsed() < AWAY, "{error:?}");
+            sleep(PAUSE);
+        }
+    }
+
+    fn open(&self, options: &Options) -> Connection {
+        self.patiently(|| Connection::open_with(&self.url, options))
+    }
+
+    /// Looks up one key, whose value no update changes.
+    fn check(&self, connection: &mut Connection, key: usize) {
+        let value = self.patiently(|| connection.get_key(format!("key-{key}").as_bytes()));
+        assert_eq!(value, Some(format!("value-{key}").into_bytes()), "key-{key}");
+        self.lookups.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Looks up keys of the first database over one connection after another.
+    fn look_up(&self, client: usize) {
+        let _end = End(&self.ended);
+        let options = self.options("words", self.folder.path(&format!("client-{client}")));
+        let mut key = client;
+        while self.goes_on() {
+            let oldest = self.served.load(Ordering::SeqCst);
+            let mut connection = self.open(&options);
+            let stamp = self.patiently(|| connection.get_key(STAMP.as_bytes())).unwrap();
+            let stamp = String::from_utf8(stamp).unwrap();
+            let newest = self.written.load(Ordering::SeqCst);
+            let stamp: usize = stamp.strip_prefix("value-").unwrap().parse().unwrap();
+            assert!((oldest..=newest).contains(&stamp), "update {stamp}, not {oldest} to {newest}");
+            for _ in 0..5 {
+                key = 1 + (key + 7919) % (KEYS - 1);
+                self.check(&mut connection, key);
+            }
+            assert_eq!(self.patiently(|| connection.get_key(b"absent")), None);
+            self.lookups.fetch_add(2, Ordering::SeqCst);
+            sleep(PAUSE);
+        }
+    }
+
+    /// Registers with the second database, looks up keys, is evicted, registers again.
+    fn register(&self) {
+        let _end = End(&self.ended);
+        for round in 0.. {
+            if !self.goes_on() {
+                return;
+            }
+            let state = self.folder.path(&format!("registered-{round}"));
+            let options = self.options("registered", state.clone());
+            let registrations = self.patiently(|| Registrations::open(&self.url, &options));
+            let mut connection = self.open(&options);
+            for key in 1..3 {
+                self.check(&mut connection, 1 + (round + key) % (REGISTERED_KEYS - 1));
+                for client in self.patiently(|| registrations.list()) {
+                    self.registrations.fetch_add(1, Ordering::SeqCst);
+                    self.patiently(|| registrations.evict(&client.id));
+                }
+            }
+            drop(connection);
+            fs::remove_dir_all(state).unwrap();
+        }
+    }
+
+    /// Updates a database, and waits until the service has swapped.
+    fn update(&self, service: &Service, database: &str) {
+        let number = self.written.fetch_add(1, Ordering::SeqCst) + 1;
+        let changes = self.folder.write("changes.csv", format!("word,meaning\n{STAMP},value-{number}\n"));
+        let file = self.folder.path(&format!("{database}.papir"));
+        let report = succeeds(&["update", &file, "--from", &changes, "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let version = report["version"].as_str().unwrap();
+        send("-HUP", service);
+        let (begin, options) = (Instant::now(), self.options(database, self.folder.path("owner")));
+        while papir_client::detail(&self.url, &options).unwrap().info.version != version {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{database} is not swapped");
+            sleep(Duration::from_millis(20));
+        }
+        if database == "words" {
+            self.served.store(number, Ordering::SeqCst);
+        }
+    }
+
+    /// One run of the service: it starts, swaps again and again, and stops.
+    fn run(&self, listen: &str, length: Duration) {
+        let mut service = self.start(listen);
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        let (stopped, id, begin) = (AtomicBool::new(false), service.id(), Instant::now());
+        let memory = thread::scope(|scope| {
+            let memory = scope.spawn(|| sample(id, &stopped));
+            let _stop = End(&stopped);
+            for round in 1.. {
+                if begin.elapsed() >= length || !self.goes_on() {
+                    break;
+                }
+                self.update(&service, if round % 5 == 1 { "registered" } else { "words" });
+                sleep(PAUSE);
+            }
+            stopped.store(true, Ordering::SeqCst);
+            memory.join().unwrap()
+        });
+        if self.goes_on() {
+            let (first, second) = halves(&memory);
+            println!("{} MiB in the first half of a run, {} MiB in the second", first >> 20, second >> 20);
+            assert!(is_steady(first, second), "the service grows from {first} to {second} bytes");
+        }
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        send("-TERM", &service);
+        assert_eq!(service.wait(), Some(0));
+    }
+
+    fn start(&self, listen: &str) -> Service {
+        let files = ["words", "registered"].map(|name| self.folder.path(&format!("{name}.papir")));
+        let registry = self.folder.path("registry");
+        let more = ["--listen", listen, "--registry", &registry, "--tickets-ahead", "1", "--list-clients"];
+        Service::start(&files.each_ref().map(String::as_str), &[&more[..], &["--keep-old", "1s"]].concat())
+    }
+}
+
+/// The resident memory of a process in bytes, every [`SAMPLE`].
+fn sample(id: u32, stopped: &AtomicBool) -> Vec<u64> {
+    let mut samples = Vec::new();
+    while !stopped.load(Ordering::SeqCst) {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        samples.push(line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10);
+        sleep(SAMPLE);
+    }
+    samples
+}
+
+/// The maxima of both halves.
+fn halves(samples: &[u64]) -> (u64, u64) {
+    let (first, second) = samples.split_at(samples.len() / 2);
+    let max = |half: &[u64]| half.iter().copied().max().unwrap();
+    (max(first), max(second))
+}
+
+/// Returns whether the second half of a run needs no more memory than the first, up to 10 % and
+/// 16 MiB.
+fn is_steady(first: u64, second: u64) -> bool {
+    second <= first + first / 10 + (16 << 20)
+}
+
+/// Runs a service `runs` times for `length` each.
+fn soak(runs: usize, length: Duration) {
+    let folder = Folder::new();
+    folder.words(REGISTERED_KEYS, "zip");
+    fs::rename(folder.path("words.papir"), folder.path("registered.papir")).unwrap();
+    folder.words(KEYS, papir::DEFAULT_SCHEME);
+    // A client identifies a server by its address, which must survive the restarts.
+    let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let soak = Soak {
+        url: format!("http://{listen}"),
+        folder,
+        ended: AtomicBool::new(false),
+        served: AtomicUsize::new(0),
+        written: AtomicUsize::new(0),
+        changes: AtomicUsize::new(1),
+        lookups: AtomicUsize::new(0),
+        registrations: AtomicUsize::new(0),
+    };
+    let failed = thread::scope(|scope| {
+        let _end = End(&soak.ended);
+        let mut clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                scope.spawn({
+                    let soak = &soak;
+                    move || soak.look_up(client)
+                })
+            })
+            .collect();
+        clients.push(scope.spawn(|| soak.register()));
+        for _ in 0..runs {
+            soak.run(&listen, length);
+        }
+        // The clients end while it answers them.
+        let _last = soak.start(&listen);
+        soak.changes.fetch_add(1, Ordering::SeqCst);
+        soak.ended.store(true, Ordering::SeqCst);
+        clients.into_iter().map(|client| client.join()).filter(Result::is_err).count()
+    });
+    println!(
+        "{:?} lookups, {:?} registrations, {:?} updates, {runs} runs",
+        soak.lookups, soak.registrations, soak.written
+    );
+    assert_eq!(failed, 0, "clients failed");
+    let least = runs * length.as_secs() as usize;
+    assert!(soak.lookups.into_inner() > 5 * least && soak.registrations.into_inner() > 0);
+    assert!(soak.written.into_inner() > least / 8);
+}
+
+#[test]
+fn growth_is_told_from_noise() {
+    let steady = [100, 140, 90, 120, 150, 110].map(|mebibytes: u64| mebibytes << 20);
+    let (first, second) = halves(&steady);
+    assert!(is_steady(first, second));
+    let leak: Vec<u64> = (100..150).map(|mebibytes: u64| mebibytes << 20).collect();
+    let (first, second) = halves(&leak[..40]);
+    assert!(is_steady(first, second), "20 MiB of 119 are within 10 % and 16 MiB");
+    let grown: Vec<u64> = (50..150).map(|mebibytes: u64| mebibytes << 20).collect();
+    let (first, second) = halves(&grown);
+    assert!(!is_steady(first, second));
+}
+
+#[test]
+fn a_minute_of_everything_at_once() {
+    soak(2, Duration::from_secs(30));
+}
+
+#[test]
+#[ignore = "half an hour"]
+fn half_an_hour_of_everything_at_once() {
+    soak(6, Duration::from_secs(300));
+}
