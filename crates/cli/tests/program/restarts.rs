@@ -50,13 +50,13 @@ fn look_up(client: &mut Connection) -> Option<Vec<u8>> {
 fn replicas_restart(mut replicas: [Replica; 2], publish: impl FnOnce()) {
     let mut old = replicas.each_ref().map(client);
     publish();
-    for number in 0..2 {
-        replicas[number].restart();
+    for replica in &mut replicas {
+        replica.restart();
         // The client's query is for the old version: a newer one would say that there is no such key.
         for client in &mut old {
-            assert_eq!(look_up(client).as_deref(), Some(&b"value-15"[..]), "{number}");
+            assert_eq!(look_up(client).as_deref(), Some(&b"value-15"[..]));
         }
-        assert_eq!(look_up(&mut client(&replicas[number])), None, "{number}");
+        assert_eq!(look_up(&mut client(replica)), None);
     }
     let listed = succeeds(&["versions", &replicas[0].service.url]);
     assert!(listed.lines().count() == 2 && listed.contains("answered for"), "{listed}");
