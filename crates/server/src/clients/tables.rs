@@ -105,6 +105,11 @@ pub(crate) trait Storage: Send + Sync {
         Ok(true)
     }
 
+    /// Gives up what this service has reserved.
+    fn release_tickets(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Notes which versions of a database this service answers. Returns the versions that this
     /// service or others answer.
     fn note_versions(&self, _database: &str, versions: &[Version]) -> Result<Vec<Version>> {

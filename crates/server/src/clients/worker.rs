@@ -159,6 +159,10 @@ impl State {
             drop(catalog);
             registry.notify.wait();
         }
+        let released = self.registry.upgrade().map(|registry| registry.store.storage.release_tickets());
+        if let Some(Err(error)) = released {
+            tracing::warn!(%error, "reserved tickets are not released: others prepare them a little later");
+        }
     }
 
     /// Prepares the most urgent ticket. Returns whether there was one.

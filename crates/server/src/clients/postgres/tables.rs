@@ -16,8 +16,9 @@ use crate::clients::row::Row;
 use crate::clients::tables::{Claim, ReadTables, Result, Storage, Tables, TicketKey};
 use crate::clients::tickets::Numbers;
 
-/// Time for which the work on a ticket is reserved.
-const RESERVED: &str = "60 s";
+/// Time for which the work on a ticket is reserved. A service that crashes holds up a ticket for this
+/// long; a slower one may have its ticket prepared twice.
+const RESERVED: &str = "20 s";
 /// Time for which a service counts as running after its last word.
 const HEARD: &str = "60 s";
 
@@ -110,6 +111,15 @@ impl Storage for Shared {
         self.note(outcome, true).map(|()| reserved)
     }
 
+    fn release_tickets(&self) -> Result<()> {
+        let outcome = self.change(|tables| {
+            let own: &[Parameter<'_>] = &[(&&self.service[..], Type::BYTEA)];
+            tables.execute("DELETE FROM papir.preparing WHERE service = $1", own)?;
+            Ok(true)
+        });
+        self.note(outcome, true)
+    }
+
     fn note_versions(&self, database: &str, versions: &[Version]) -> Result<Vec<Version>> {
         const NOTE: &str = "
             INSERT INTO papir.answered (database, version, service, seen) VALUES ($1, $2, $3, now())
@@ -126,7 +136,7 @@ impl Storage for Shared {
                     ],
                 )?;
             }
-            let heard: &[(&(dyn ToSql + Sync), Type)] = &[(&HEARD, Type::TEXT)];
+            let heard: &[Parameter<'_>] = &[(&HEARD, Type::TEXT)];
             tables.execute("DELETE FROM papir.answered WHERE seen < now() - $1::text::interval", heard)?;
             tables.execute("DELETE FROM papir.preparing WHERE until < now()", &[])?;
             let rows = tables.query(
@@ -359,5 +369,37 @@ impl Tables for Within<'_, '_> {
             &[(&bytes(id), Type::BYTEA), (&versions, Type::BYTEA_ARRAY), (&numbers, Type::INT8_ARRAY)],
         )?;
         Ok(())
+    }
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_testkit::postgres::{PASSWORD, Server};
+
+    use super::*;
+
+    #[test]
+    fn services_share_the_work_and_know_each_others_versions() {
+        let server = Server::start("");
+        let (address, password) = (server.address("papir"), Some(PASSWORD.to_owned()));
+        let place = PostgresConfig { address, password, ..PostgresConfig::default() };
+        let [one, two] = [(); 2].map(|()| Shared::open(&place).unwrap());
+        let [old, new] = [1, 2].map(|byte| Version([byte; 8]));
+        let reserve =
+            |service: &Shared, number| service.reserve_ticket(ClientId::of(7), old, number).unwrap();
+        assert!(reserve(&one, 0) && reserve(&one, 0), "again by the same service");
+        assert!(!reserve(&two, 0) && reserve(&two, 1));
+        one.release_tickets().unwrap();
+        assert!(reserve(&two, 0) && !reserve(&one, 1));
+        server.sql("papir", "UPDATE papir.preparing SET until = now() - interval '1 s'");
+        assert!(reserve(&one, 0), "a service that crashed");
+
+        assert_eq!(one.note_versions("a", &[old]).unwrap(), [old]);
+        let mut both = two.note_versions("a", &[new]).unwrap();
+        both.sort_unstable();
+        assert_eq!(both, [old, new]);
+        server.sql("papir", "UPDATE papir.answered SET seen = now() - interval '1 h'");
+        assert_eq!(two.note_versions("a", &[new]).unwrap(), [new]);
     }
 }
