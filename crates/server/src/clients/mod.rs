@@ -3,7 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `config`, `status`, `error` | quotas, status reports, errors |
-//! | `id`, `row`, `store`, `tickets` | clients and tickets in the tables |
+//! | `id`, `row`, `numbers` | what the tables hold: clients, claims, tickets |
+//! | `store`, `tickets` | the rules of what may be added, claimed, taken and dropped |
 //! | `tables`, `embedded`, `postgres` | the tables' storage: one file, or a server shared by services |
 //! | `place` | where a registry is |
 //! | `quota` | who may register, and who makes room |
@@ -28,6 +29,7 @@ mod key_cache;
 mod key_files;
 mod keys;
 mod notify;
+mod numbers;
 mod place;
 #[cfg(feature = "postgres")]
 mod postgres;

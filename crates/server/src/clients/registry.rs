@@ -15,11 +15,11 @@ use super::id::ClientId;
 use super::key_cache::KeyCache;
 use super::keys::KeyStorage;
 use super::notify::WorkerNotify;
+use super::numbers::{Numbers, TicketCounts};
 use super::quota::Quota;
 use super::row::{Row, Stage};
 use super::status;
 use super::store::Store;
-use super::tickets::{Numbers, TicketCounts};
 use crate::catalog::Database;
 use crate::error::Error;
 

@@ -8,9 +8,9 @@ use papir_core::erased::ErasedKeys;
 use super::clock::microseconds;
 use super::error::ClientError;
 use super::id::ClientId;
+use super::numbers::Claim;
 use super::registry::Registry;
 use super::row::{Row, Stage};
-use super::tables::Claim;
 use super::tickets::{TakeError, window};
 use crate::catalog::{Database, QueryError, Target};
 

@@ -4,8 +4,8 @@ use papir_protocol::limit::PART_BYTES;
 use papir_protocol::{ClientStatus, RegistryCounts};
 
 use super::id::ClientId;
+use super::numbers::TicketCounts;
 use super::row::{Row, Stage};
-use super::tickets::TicketCounts;
 
 /// Adds one client to the totals.
 pub(super) fn count(counts: &mut RegistryCounts, row: &Row, tickets: TicketCounts) {

@@ -6,28 +6,10 @@ use papir_core::Version;
 
 use super::error::StoreError;
 use super::id::ClientId;
+use super::numbers::{Claim, Numbers, TicketKey};
 use super::row::Row;
-use super::tickets::Numbers;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
-
-/// A number that belongs to one query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) number: u64,
-    pub(crate) version: Version,
-    /// BLAKE3 hash of the query.
-    pub(crate) hash: [u8; 32],
-}
-
-/// A prepared ticket of a client, without its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TicketKey {
-    pub(crate) version: Version,
-    pub(crate) number: u64,
-    /// Length of the ticket.
-    pub(crate) bytes: u64,
-}
 
 /// Reads the tables in a consistent state.
 pub(crate) trait ReadTables {
@@ -50,10 +32,15 @@ pub(crate) trait ReadTables {
     /// The prepared tickets of a client, in the order of their numbers within each version.
     fn ticket_keys(&mut self, id: ClientId) -> Result<Vec<TicketKey>>;
 
+    /// The claims and tickets of a client.
+    fn numbers(&mut self, id: ClientId) -> Result<Numbers> {
+        Ok(Numbers { claims: self.claims(id)?, tickets: self.ticket_keys(id)? })
+    }
+
     /// The claims and tickets of all clients of a database. Clients without any may be missing.
     fn all_numbers(&mut self, database: &str) -> Result<HashMap<ClientId, Numbers>> {
         let ids: Vec<ClientId> = self.rows(database)?.into_iter().map(|(id, _)| id).collect();
-        ids.into_iter().map(|id| Ok((id, Numbers::of(self, id)?))).collect()
+        ids.into_iter().map(|id| Ok((id, self.numbers(id)?))).collect()
     }
 
     /// The bytes of a ticket.

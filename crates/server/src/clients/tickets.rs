@@ -21,9 +21,10 @@ use papir_core::Version;
 
 use super::error::StoreError;
 use super::id::ClientId;
+use super::numbers::{Claim, Numbers, TicketKey};
 use super::row::Row;
 use super::store::Store;
-use super::tables::{Claim, ReadTables, Result, Tables, TicketKey};
+use super::tables::{Result, Tables};
 
 /// Number of ticket numbers before the next one that can still be used.
 pub(crate) fn window(ahead: u64) -> u64 {
@@ -54,58 +55,10 @@ impl<E: Into<StoreError>> From<E> for TakeError {
     }
 }
 
-/// Number of tickets of a client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TicketCounts {
-    pub(crate) ready: u64,
-    pub(crate) used: u64,
-}
-
-/// The numbers of a client: which are claimed, and which have tickets.
-#[derive(Debug, Default)]
-pub(crate) struct Numbers {
-    pub(super) claims: Vec<Claim>,
-    /// In the order of their numbers within each version.
-    pub(super) tickets: Vec<TicketKey>,
-}
-
-impl Numbers {
-    pub(super) fn of(tables: &mut (impl ReadTables + ?Sized), id: ClientId) -> Result<Self> {
-        Ok(Self { claims: tables.claims(id)?, tickets: tables.ticket_keys(id)? })
-    }
-
-    fn claim(&self, number: u64) -> Option<&Claim> {
-        self.claims.iter().find(|claim| claim.number == number)
-    }
-
-    /// Returns true if the number is claimed for another version.
-    fn is_of_another(&self, version: Version, number: u64) -> bool {
-        self.claim(number).is_some_and(|claim| claim.version != version)
-    }
-
-    /// Returns true if the ticket is not prepared, and its number is not claimed for another version.
-    pub(crate) fn lacks(&self, version: Version, number: u64) -> bool {
-        let is_prepared = self.tickets.iter().any(|key| (key.version, key.number) == (version, number));
-        !is_prepared && !self.is_of_another(version, number)
-    }
-
-    /// Number of prepared tickets with the numbers from `next` on, without a gap.
-    pub(crate) fn ready_from(&self, version: Version, next: u64) -> u64 {
-        let of_version = self.tickets.iter().filter(|key| key.version == version && key.number >= next);
-        of_version.zip(next..).take_while(|(key, expected)| key.number == *expected).count() as u64
-    }
-
-    /// Counts the tickets of all versions.
-    pub(crate) fn counts(&self) -> TicketCounts {
-        let ready = self.tickets.iter().filter(|key| self.claim(key.number).is_none());
-        TicketCounts { ready: ready.count() as u64, used: self.claims.len() as u64 }
-    }
-}
-
 impl Store {
     /// The numbers of a client.
     pub(crate) fn numbers(&self, id: ClientId) -> Result<Numbers> {
-        self.read(|tables| Numbers::of(tables, id))
+        self.read(|tables| tables.numbers(id))
     }
 
     /// The numbers of all clients of a database. Clients without claims and tickets may be missing.
@@ -182,7 +135,7 @@ impl Store {
             let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
             };
-            if !Numbers::of(tables, id)?.lacks(version, number) {
+            if !tables.numbers(id)?.lacks(version, number) {
                 return Ok(None);
             }
             row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
@@ -254,7 +207,7 @@ fn prepared(
 /// Drops claims and tickets below the number `floor`, and tickets whose number is claimed for another
 /// version. Returns the bytes of the tickets.
 fn drop_stale(tables: &mut dyn Tables, id: ClientId, floor: u64) -> Result<u64> {
-    let Numbers { claims, mut tickets } = Numbers::of(tables, id)?;
+    let Numbers { claims, mut tickets } = tables.numbers(id)?;
     let numbers = Numbers { claims, tickets: Vec::new() };
     tickets.retain(|key| key.number < floor || numbers.is_of_another(key.version, key.number));
     tables.remove_tickets(id, &tickets)?;

@@ -11,10 +11,11 @@ use papir_core::Version;
 
 use super::error::ClientError;
 use super::id::ClientId;
+use super::numbers::Numbers;
 use super::registry::Registry;
 use super::row::{Owner, Row, Stage};
 use super::tables::Result;
-use super::tickets::{Numbers, window};
+use super::tickets::window;
 use super::turns::{POLL_QUERIES, Turns};
 use crate::admission::{QueryActivity, catch_panic};
 use crate::catalog::{Catalog, Database};

@@ -8,8 +8,9 @@ use redb::{Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTra
 
 use super::file::TableFile;
 use crate::clients::id::ClientId;
+use crate::clients::numbers::{Claim, TicketKey};
 use crate::clients::row::Row;
-use crate::clients::tables::{Claim, ReadTables, Result, Storage, Tables, TicketKey};
+use crate::clients::tables::{ReadTables, Result, Storage, Tables};
 
 /// (database, client) → [`Row`].
 const CLIENTS: TableDefinition<'_, (&str, u128), &[u8]> = TableDefinition::new("clients v1");

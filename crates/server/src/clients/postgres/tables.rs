@@ -12,9 +12,9 @@ use super::sessions::Sessions;
 use crate::clients::config::PostgresConfig;
 use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
+use crate::clients::numbers::{Claim, Numbers, TicketKey};
 use crate::clients::row::Row;
-use crate::clients::tables::{Claim, ReadTables, Result, Storage, Tables, TicketKey};
-use crate::clients::tickets::Numbers;
+use crate::clients::tables::{ReadTables, Result, Storage, Tables};
 
 /// Time for which the work on a ticket is reserved. A service that crashes holds up a ticket for this
 /// long; a slower one may have its ticket prepared twice.

@@ -9,9 +9,9 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::Version;
 
 use super::super::id::ClientId;
+use super::super::numbers::Claim;
 use super::super::quota::Quota;
 use super::super::row::Row;
-use super::super::tables::Claim;
 use super::super::test_stores::TestStore;
 use super::TakeError;
 

@@ -1,5 +1,6 @@
 //! Tables of one client, step by step.
 
+use super::super::numbers::TicketCounts;
 use super::super::quota::Quota;
 use super::super::test_stores::TestStore;
 use super::*;
