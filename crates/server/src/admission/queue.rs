@@ -4,9 +4,11 @@ use std::collections::{HashMap, VecDeque};
 
 use super::limits::ClientKey;
 
-/// Smallest limit on the requests of a batch, and the limit on those of one client if others wait,
-/// too. A batch of a few requests already gains most of what batching saves.
+/// Smallest limit on the requests of a batch. A batch of a few requests already gains most of what
+/// batching saves.
 const MIN_LIMIT: usize = 4;
+/// Limit on the requests of one client in a batch, if others wait, too.
+const CLIENT_LIMIT: usize = 3;
 
 /// Decides which requests may form a batch.
 pub(crate) trait Batchable: Sized {
@@ -69,7 +71,7 @@ impl<W: Batchable> Queue<W> {
     /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more,
     /// and stops at the first that does not fit. Taking half keeps batches of even size: if clients
     /// query in a loop and each batch took all of them, some clients would always share a large
-    /// batch and others a small one. If several clients wait, each has at most [`MIN_LIMIT`] requests
+    /// batch and others a small one. If several clients wait, each has at most [`CLIENT_LIMIT`] requests
     /// in a batch: a batch of a flood would hold up the others as long as the flood itself.
     pub(super) fn take_batch(&mut self, running: &[usize]) -> Option<(usize, Vec<W>)> {
         let order = self.turns(running);
@@ -80,7 +82,7 @@ impl<W: Batchable> Queue<W> {
         let is_alone =
             candidates.iter().all(|&(_, index)| self.client(index) == self.client(candidates[0].1));
         if !is_alone {
-            candidates.retain(|&(turn, _)| turn < MIN_LIMIT);
+            candidates.retain(|&(turn, _)| turn < CLIENT_LIMIT);
         }
         let mut chosen: Vec<usize> = Vec::new();
         for (_, index) in candidates.into_iter().take(most) {
@@ -234,12 +236,11 @@ mod tests {
             let (_, batch) = queue.take_batch(&[]).unwrap_or_default();
             batch.into_iter().map(|Turn(client, number)| (client, number)).collect::<Vec<_>>()
         };
-        let first =
-            [(1, 0), (2, 0), (3, 0), (1, 1), (1, 2), (1, 3)].map(|(one, number)| (client(one), number));
-        assert_eq!(batch(&mut queue), first, "at most four of a client");
+        let first = [(1, 0), (2, 0), (3, 0), (1, 1), (1, 2)].map(|(one, number)| (client(one), number));
+        assert_eq!(batch(&mut queue), first, "at most three of a client");
         assert_eq!(queue.remove_newest(&client(1)), Some(Turn(client(1), 8)));
         assert_eq!(queue.remove_newest(&client(2)), None);
         let numbers: Vec<usize> = batch(&mut queue).into_iter().map(|(_, number)| number).collect();
-        assert_eq!(numbers, [4, 5, 6, 7]);
+        assert_eq!(numbers, [3, 4, 5, 6]);
     }
 }
