@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// Who runs the servers if the tests run as root, which PostgreSQL refuses.
+/// The user of the servers if the tests run as root: PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
 /// Role of the registry. It is no superuser.
 const ROLE: &str = "papir";

@@ -98,7 +98,7 @@ fn a_push_killed_at_any_time_leaves_the_old_or_the_new_version() {
     assert_eq!(listed.lines().count(), 2, "the version before is there, too: {listed}");
 }
 
-/// What a relay saw of a query: its client and ticket, its bytes, and whether it was answered.
+/// A query that a relay passed on. `answered` is set once its answer came back.
 struct Seen {
     ticket: (String, String),
     query: Vec<u8>,

@@ -25,7 +25,7 @@ const SAMPLE: Duration = Duration::from_millis(200);
 /// Longest time for which the service may be away.
 const AWAY: Duration = Duration::from_secs(60);
 
-/// What clients and owner know of each other.
+/// State that the clients and the owner share.
 struct Soak {
     folder: Folder,
     url: String,
@@ -279,12 +279,12 @@ fn growth_is_told_from_noise() {
 }
 
 #[test]
-fn a_minute_of_everything_at_once() {
-    soak(2, Duration::from_secs(30));
+fn two_minutes_of_everything_at_once() {
+    soak(4, Duration::from_secs(30));
 }
 
 #[test]
-#[ignore = "half an hour"]
+#[ignore = "long"]
 fn half_an_hour_of_everything_at_once() {
     soak(6, Duration::from_secs(300));
 }

@@ -23,7 +23,8 @@ pub struct Probe {
 /// Asks a service whether it is ready. No token is sent.
 ///
 /// # Errors
-/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] if there is no response.
+/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] if there is
+/// no response.
 pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let options = Options { token: None, ..options.clone() };
     let service = options.service(url)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Settings of the client registry. Quotas apply to each database separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistryConfig {
-    /// Where its tables and keys are.
+    /// The place of its tables and keys.
     pub place: RegistryPlace,
     /// Lifetime of a client after its last use.
     pub ttl: Duration,
@@ -30,7 +30,7 @@ pub struct RegistryConfig {
     pub allow_list: bool,
 }
 
-/// Where a registry is.
+/// The place of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegistryPlace {
     /// In a directory, created if missing. One service can have it open.

@@ -78,7 +78,7 @@ pub(crate) enum ClientError {
 #[derive(Debug)]
 pub(crate) struct StoreError {
     reason: String,
-    /// Whether the storage of the tables failed. A file must then be opened again.
+    /// Set if the storage of the tables failed. A file must then be opened again.
     of_storage: bool,
 }
 
@@ -88,9 +88,9 @@ impl StoreError {
         Self { reason: "the registry's file is closed after a failure".into(), of_storage: false }
     }
 
-    /// The storage of the tables did not do its work.
-    pub(super) fn not_called() -> Self {
-        Self { reason: "the registry's storage did nothing".into(), of_storage: false }
+    /// Work on the registry ended before it was done.
+    pub(super) fn aborted() -> Self {
+        Self { reason: "work on the registry was aborted".into(), of_storage: false }
     }
 
     /// The storage of the tables failed.
@@ -99,12 +99,12 @@ impl StoreError {
         Self { reason, of_storage: true }
     }
 
-    /// Settings that the registry refuses.
-    pub(super) fn settings(reason: impl Into<String>) -> Self {
+    /// Settings that the registry refuses, or a failure outside the tables.
+    pub(super) fn other(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), of_storage: false }
     }
 
-    /// Whether the storage of the tables failed. A file must then be opened again.
+    /// Returns true if the storage of the tables failed. A file must then be opened again.
     pub(super) fn is_of_storage(&self) -> bool {
         self.of_storage
     }

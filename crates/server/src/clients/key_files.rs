@@ -96,7 +96,7 @@ impl KeyStorage for KeyFiles {
     }
 }
 
-/// What was read; `None` if there is no such file.
+/// Replaces the error for a missing file by `None`.
 fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),

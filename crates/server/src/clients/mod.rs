@@ -6,7 +6,7 @@
 //! | `id`, `row`, `numbers` | what the tables hold: clients, claims, tickets |
 //! | `store`, `tickets` | the rules of what may be added, claimed, taken and dropped |
 //! | `tables`, `embedded`, `postgres` | the tables' storage: one file, or a server shared by services |
-//! | `place` | where a registry is |
+//! | `place` | opens a registry |
 //! | `quota` | who may register, and who makes room |
 //! | `keys`, `key_files`, `key_cache` | storage of keys: files; parsed keys in memory |
 //! | `clock`, `notify` | timestamps that survive jumps; notifications of the worker |

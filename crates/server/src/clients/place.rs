@@ -1,4 +1,4 @@
-//! Where a registry is: opens its tables and keys.
+//! Opens the tables and keys of a registry.
 
 use std::fmt;
 use std::fs::DirBuilder;
@@ -50,5 +50,5 @@ fn in_postgres(place: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
 
 #[cfg(not(feature = "postgres"))]
 fn in_postgres(_: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
-    Err(super::error::StoreError::settings("this program is built without the feature `postgres`"))
+    Err(super::error::StoreError::other("this program is built without the feature `postgres`"))
 }

@@ -56,7 +56,7 @@ impl Registry {
         // The caller may run asynchronous tasks, which must not wait for a server.
         let opened = thread::scope(|scope| scope.spawn(|| Self::try_open(config)).join());
         opened
-            .unwrap_or_else(|_| Err(StoreError::not_called()))
+            .unwrap_or_else(|_| Err(StoreError::aborted()))
             .map_err(|error| Error::Registry { place: config.place.to_string(), reason: error.to_string() })
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) stage: Stage,
     /// Whether it has sent a query.
     pub(crate) queried: bool,
-    /// Whether its queries use tickets.
+    /// Set if its queries use tickets.
     pub(crate) ticketed: bool,
     /// Zero if it registered under an older version of papir.
     pub(crate) owner: Owner,

@@ -42,7 +42,7 @@ impl Store {
             }
             Ok(())
         })?;
-        found.ok_or_else(StoreError::not_called)
+        found.ok_or_else(StoreError::aborted)
     }
 
     /// Changes the tables, unless `work` returns `None` or fails. The change is durable on return.

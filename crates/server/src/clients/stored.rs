@@ -19,7 +19,7 @@ pub struct StoredRegistry {
 }
 
 impl StoredRegistry {
-    /// Opens an existing registry.
+    /// Opens an existing registry. In PostgreSQL, missing tables are created.
     ///
     /// # Errors
     /// [`Error::Registry`] if there is none, it is damaged, or a service has its directory open.

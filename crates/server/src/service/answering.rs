@@ -151,7 +151,8 @@ impl Request {
         self.stage = traces::stage(&self.span, self.database().name(), Stage::Answer);
     }
 
-    /// Ends the wait and takes the client's keys from the cache, where they usually still are. A panic fails this request only.
+    /// Ends the wait and takes the client's keys from the cache, where they usually still are. A panic
+    /// fails this request only.
     fn begin(&self) -> Result<Option<Arc<ErasedKeys>>, AnswerError> {
         let name = self.database().name();
         self.context.metrics.stage(name, Stage::Wait, self.since.elapsed());

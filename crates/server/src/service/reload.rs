@@ -82,7 +82,7 @@ impl Hangup {
 /// Outcomes of a load.
 pub(super) struct Loads {
     pub(super) databases: Vec<Reloaded>,
-    /// Whether the set for private intersection was loaded; `None` if it was not read.
+    /// True if the set for private intersection was loaded; `None` if it was not read.
     pub(super) set: Option<bool>,
 }
 

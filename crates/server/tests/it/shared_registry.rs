@@ -30,7 +30,7 @@ fn serve(server: &Server, database: Database) -> Running {
     start_with(registry(place(server.address("papir"))), database)
 }
 
-/// Why a service does not start with this registry.
+/// The error of a service that does not start with this registry.
 fn refusal(place: PostgresConfig) -> String {
     let config = ServerConfig { registry: Some(registry(place)), ..config() };
     match Running::try_start(config, vec![stateful(SMALL, 1)]) {

@@ -24,15 +24,15 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// Parses the address, and adds what it leaves open: the password, timeouts, the primary only.
 pub(super) fn parse(place: &PostgresConfig) -> Result<Config> {
     let mut config: Config =
-        place.address.parse().map_err(|error| StoreError::settings(format!("its address: {error}")))?;
+        place.address.parse().map_err(|error| StoreError::other(format!("its address: {error}")))?;
     if config.get_password().is_some() {
-        return Err(StoreError::settings(
+        return Err(StoreError::other(
             "its address contains a password, which others on this machine can read: \
              give it in PGPASSWORD, or in the file that PGPASSFILE names",
         ));
     }
     if config.get_hosts().is_empty() {
-        return Err(StoreError::settings("its address names no host: expected postgres://HOST/DATABASE"));
+        return Err(StoreError::other("its address names no host: expected postgres://HOST/DATABASE"));
     }
     if let Some(password) = password(place, &config)? {
         config.password(password);
@@ -91,13 +91,13 @@ pub(super) fn tls(place: &PostgresConfig) -> Result<MakeRustlsConnect> {
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| StoreError::settings(format!("TLS: {error}")))?;
+    let builder = builder.map_err(|error| StoreError::other(format!("TLS: {error}")))?;
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
 fn roots_of(path: &Path) -> Result<RootCertStore> {
     let failed =
-        |reason: String| StoreError::settings(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
+        |reason: String| StoreError::other(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))? {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;

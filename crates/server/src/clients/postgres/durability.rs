@@ -25,11 +25,11 @@ const SETTINGS: &str = "
 /// The setting, as found and as expected.
 pub(super) fn check(client: &mut Client) -> Result<()> {
     if client.query_one("SELECT pg_is_in_recovery()", &[])?.get(0) {
-        return Err(StoreError::settings("its PostgreSQL server is a standby: expected the primary"));
+        return Err(StoreError::other("its PostgreSQL server is a standby: expected the primary"));
     }
     let row = client.query_one(SETTINGS, &[])?;
     let unsafe_setting = |name: &str, found: &str, expected: &str| {
-        Err(StoreError::settings(format!(
+        Err(StoreError::other(format!(
             "its PostgreSQL server has {name} = {found}: expected {expected}, since a ticket whose use \
              is lost could be used twice"
         )))

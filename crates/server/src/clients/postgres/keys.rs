@@ -29,14 +29,14 @@ impl SharedKeys {
     pub(in crate::clients) fn open(shared: &Shared, place: &PostgresConfig) -> Result<Self> {
         let folder =
             place.keys.as_deref().map(|url| Folder::parse(url, "client-keys", Settings::from_environment()));
-        let folder = folder.transpose().map_err(|error| StoreError::settings(error.to_string()))?;
+        let folder = folder.transpose().map_err(|error| StoreError::other(error.to_string()))?;
         Ok(Self { sessions: shared.sessions(), folder })
     }
 
     /// The folder of the object store.
     fn folder(&self) -> Result<&Folder> {
         self.folder.as_ref().ok_or_else(|| {
-            StoreError::settings(
+            StoreError::other(
                 "keys of clients are in an object store: give its address, as when they were stored",
             )
         })
@@ -62,9 +62,9 @@ impl SharedKeys {
 
     fn stored(&self, id: ClientId, start: i64) -> Result<Vec<u8>> {
         let name = name(id, start);
-        match self.folder()?.get(&name).map_err(|error| StoreError::settings(error.to_string()))? {
+        match self.folder()?.get(&name).map_err(|error| StoreError::other(error.to_string()))? {
             Some(part) => Ok(part),
-            None => Err(StoreError::settings("a part of a client's keys is missing in the object store")),
+            None => Err(StoreError::other("a part of a client's keys is missing in the object store")),
         }
     }
 
@@ -74,7 +74,7 @@ impl SharedKeys {
         let mut client = self.sessions.get()?;
         for row in client.query(STORED, &[&id])? {
             let name = format!("{}/{}", hex(id), row.get::<_, i64>(0));
-            self.folder()?.delete(&name).map_err(|error| StoreError::settings(error.to_string()))?;
+            self.folder()?.delete(&name).map_err(|error| StoreError::other(error.to_string()))?;
         }
         client.execute("DELETE FROM papir.keys WHERE client = $1", &[&id])?;
         Ok(())
@@ -94,7 +94,7 @@ impl KeyStorage for SharedKeys {
         let is_stored = self.folder.is_some() && part.len() > SHORT;
         if is_stored {
             let stored = self.folder()?.put(&name(id, start), part.to_vec());
-            stored.map_err(|error| StoreError::settings(error.to_string()))?;
+            stored.map_err(|error| StoreError::other(error.to_string()))?;
         }
         let mut session = self.sessions.get()?;
         let mut transaction = session.transaction()?;

@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// A file that cannot be read, or that others can read.
 pub(super) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
     let failed =
-        |reason: String| StoreError::settings(format!("the password file {}: {reason}", path.display()));
+        |reason: String| StoreError::other(format!("the password file {}: {reason}", path.display()));
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
     #[cfg(unix)]
     {

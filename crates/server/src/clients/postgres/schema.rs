@@ -78,5 +78,5 @@ pub(super) fn create(client: &mut Client, (system, timeline): (i64, &str)) -> Re
     if format == FORMAT {
         return Ok(());
     }
-    Err(StoreError::settings(format!("its tables have format {format}: this release reads format {FORMAT}")))
+    Err(StoreError::other(format!("its tables have format {format}: this release reads format {FORMAT}")))
 }

@@ -56,7 +56,7 @@ impl Sessions {
 
     /// A connection, for one transaction.
     pub(super) fn get(&self) -> Result<PooledConnection<impl ManageConnection<Connection = Client>>> {
-        Ok(self.0.as_ref().ok_or_else(StoreError::not_called)?.get()?)
+        Ok(self.0.as_ref().ok_or_else(StoreError::aborted)?.get()?)
     }
 }
 

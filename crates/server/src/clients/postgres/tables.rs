@@ -153,7 +153,7 @@ impl Storage for Shared {
 /// The tables within a transaction.
 struct Within<'t, 'c> {
     transaction: &'t mut Transaction<'c>,
-    /// Whether what is read is locked until the transaction ends.
+    /// Set in a change: rows that are read are locked until the transaction ends.
     locks: bool,
 }
 
@@ -200,13 +200,13 @@ fn version_of(row: &Found, column: usize) -> Result<Version> {
     Ok(Version(array(row, column)?))
 }
 
-/// A claim in four columns from `first` on: number, version and hash.
+/// A claim in three columns from `first` on: number, version and hash.
 fn claim_of(row: &Found, first: usize) -> Result<Claim> {
     let (number, version) = (number_of(row, first), version_of(row, first + 1)?);
     Ok(Claim { number, version, hash: array(row, first + 2)? })
 }
 
-/// A ticket in columns from `first` on: version, number and length.
+/// A ticket in three columns from `first` on: version, number and length.
 fn ticket_key_of(row: &Found, first: usize) -> Result<TicketKey> {
     let (version, number) = (version_of(row, first)?, number_of(row, first + 1));
     Ok(TicketKey { version, number, bytes: u64::from(row.get::<_, i32>(first + 2).cast_unsigned()) })
@@ -329,7 +329,7 @@ impl Tables for Within<'_, '_> {
             "SELECT number, version, hash FROM papir.uses WHERE client = $1 AND number = $2",
             &[(&id, Type::BYTEA), (&number, Type::INT8)],
         )?;
-        rows.first().map_or_else(|| Err(StoreError::not_called()), |row| claim_of(row, 0))
+        rows.first().map_or_else(|| Err(StoreError::aborted()), |row| claim_of(row, 0))
     }
 
     fn remove_claims(&mut self, id: ClientId, numbers: &[u64]) -> Result<()> {
