@@ -96,8 +96,7 @@ pub(super) fn tls(place: &PostgresConfig) -> Result<MakeRustlsConnect> {
 }
 
 fn roots_of(path: &Path) -> Result<RootCertStore> {
-    let failed =
-        |reason: String| StoreError::other(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
+    let failed = |reason: String| StoreError::other(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))? {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;
