@@ -3,6 +3,7 @@
 use reqwest::redirect::Policy;
 use reqwest::{Client, retry};
 
+use super::certificate_request::CertificateRequest;
 use crate::core::Address;
 use crate::error::{Error, Result};
 use crate::transport::options::Options;
@@ -10,13 +11,14 @@ use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, USER_AGENT, tls};
 
 /// A client for one service. With `options.ca` it trusts the root certificates in that file instead
-/// of the public ones.
+/// of the public ones. Also returns an observer of the service's requests for a certificate.
 ///
 /// # Errors
 /// [`Error::BadCa`], [`Error::BadIdentity`].
-pub(super) fn client(address: &Address, options: &Options) -> Result<Client> {
+pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, CertificateRequest)> {
     let mut tls = tls::config(options, Presented::default())?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let request = CertificateRequest::observe(&mut tls);
     let mut builder = Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(USER_AGENT)
@@ -39,5 +41,5 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<Client> {
         builder = builder.unix_socket(socket);
     }
     let failed = |error| Error::Transport { url: address.base().to_owned(), source: Box::new(error) };
-    builder.build().map_err(failed)
+    Ok((builder.build().map_err(failed)?, request))
 }

@@ -16,6 +16,7 @@
 //! is consistent, and its lock is released, after at most the step that is running. A ticket whose
 //! use was stored is used up.
 
+mod certificate_request;
 mod connection;
 mod failures;
 mod http;

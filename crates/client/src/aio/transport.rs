@@ -12,6 +12,7 @@ use reqwest::{Client, Method, Url};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::certificate_request::CertificateRequest;
 use super::failures::{failure, timed_out};
 use super::http;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
@@ -27,6 +28,7 @@ const SLOWEST_UPLOAD: u64 = 4 << 10;
 #[derive(Clone)]
 pub(super) struct Transport {
     client: Client,
+    certificate: CertificateRequest,
     base: Arc<str>,
     files: StateFiles,
 }
@@ -35,8 +37,8 @@ impl Transport {
     /// # Errors
     /// [`crate::Error::BadCa`].
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
-        let client = http::client(address, options)?;
-        Ok(Self { client, base: address.base().into(), files: options.files() })
+        let (client, certificate) = http::client(address, options)?;
+        Ok(Self { client, certificate, base: address.base().into(), files: options.files() })
     }
 
     /// Runs a task to its end. Its computations and files are work for blocking threads. If the
@@ -65,7 +67,11 @@ impl Transport {
     async fn send(&self, request: Request) -> Result<Response, Failure> {
         let sent = timeout(response_timeout(&request), self.client.execute(self.encode(&request)?)).await;
         let received = sent.map_err(|_| timed_out("response"))?;
-        self.receive(&request, received.map_err(|error| failure(error, &self.base))?).await
+        self.receive(&request, received.map_err(|error| self.failure(error))?).await
+    }
+
+    fn failure(&self, error: reqwest::Error) -> Failure {
+        self.certificate.explain(failure(error, &self.base))
     }
 
     fn encode(&self, request: &Request) -> Result<reqwest::Request, Failure> {
@@ -85,6 +91,7 @@ impl Transport {
 
     /// Reads a response, and as much of its body as the core requests.
     async fn receive(&self, request: &Request, received: reqwest::Response) -> Result<Response, Failure> {
+        self.certificate.satisfied();
         let headers = received.headers().iter();
         let headers: Vec<(String, String)> = headers
             .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
@@ -102,7 +109,7 @@ impl Transport {
         let mut bytes = Vec::new();
         while bytes.len() < limit {
             let part = timeout(READ_TIMEOUT, received.chunk()).await.map_err(|_| timed_out("body"))?;
-            match part.map_err(|error| failure(error, &self.base))? {
+            match part.map_err(|error| self.failure(error))? {
                 Some(part) => bytes.extend_from_slice(&part[..part.len().min(limit - bytes.len())]),
                 None => break,
             }

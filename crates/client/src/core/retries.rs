@@ -8,7 +8,8 @@ use super::platform::Platform;
 use super::request::{Method, Request, Response};
 use super::task::Io;
 
-/// Most attempts after connections that broke. A server that restarts is back soon.
+/// Most further attempts after connections that broke, if the service never responded. Its address is
+/// probably wrong. A service that did respond may restart, which only the patience limits.
 const MAX_BROKEN: u32 = 3;
 /// Most attempts after refusals.
 const MAX_REFUSED: u32 = 30;
@@ -33,10 +34,11 @@ impl Retries {
         Self { start: platform.now(), patience, broken: 0, refused: 0 }
     }
 
-    /// Waits before the next attempt after a connection that broke. Returns false if there is none.
-    pub(crate) async fn after_failure(&mut self, io: &Io, platform: &dyn Platform) -> bool {
+    /// Waits before the next attempt after a connection that broke. `responded` says whether the
+    /// service ever responded. Returns false if there is no further attempt.
+    pub(crate) async fn after_failure(&mut self, io: &Io, platform: &dyn Platform, responded: bool) -> bool {
         self.broken += 1;
-        self.broken <= MAX_BROKEN && self.wait(io, platform, pause(self.broken)).await
+        (responded || self.broken <= MAX_BROKEN) && self.wait(io, platform, pause(self.broken)).await
     }
 
     /// Waits before the next attempt after a refusal, at least as long as the server advises. Returns

@@ -1,6 +1,7 @@
 //! HTTP calls to a service, with limits, typed errors and retries.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use papir_protocol::{ErrorBody, header, limit};
@@ -23,6 +24,8 @@ pub struct Service {
     pub(crate) address: Address,
     token: Option<Token>,
     pub(crate) patience: Duration,
+    /// Set once the service responded. Shared by clones.
+    responded: Arc<AtomicBool>,
     pub(crate) platform: Arc<dyn Platform>,
 }
 
@@ -49,7 +52,7 @@ impl Service {
         if token.is_some() && exposed && !insecure_http {
             return Err(Error::TokenInClear { url: address.list() });
         }
-        Ok(Self { address, token, patience: PATIENCE, platform })
+        Ok(Self { address, token, patience: PATIENCE, responded: Arc::default(), platform })
     }
 
     /// The same service, but no request is tried again after this time. By default this is a minute.
@@ -76,13 +79,15 @@ impl Service {
         }
     }
 
-    /// Sends a request. Repeats the same bytes while the server is busy, starts or stops, and a few
-    /// times if the connection breaks.
+    /// Sends a request. Repeats the same bytes while the server is busy, starts, stops or restarts.
+    /// Before the first response of the server, repeats them only a few times.
     pub(crate) async fn send(&self, io: &Io, request: Request) -> Result<Response> {
         let platform = &*self.platform;
         let mut retries = Retries::new(platform, self.patience);
         loop {
-            match io.send(request.clone()).await {
+            let outcome = io.send(request.clone()).await;
+            self.responded.fetch_or(outcome.is_ok(), Ordering::Relaxed);
+            match outcome {
                 Ok(response) if is_retryable(&response) => {
                     if !retries.after_refusal(io, platform, &response).await {
                         return Ok(response);
@@ -91,7 +96,8 @@ impl Service {
                 Ok(response) => return Ok(response),
                 Err(source) => {
                     let is_final = source.is::<FinalFailure>() || !is_repeatable(&request);
-                    if is_final || !retries.after_failure(io, platform).await {
+                    let responded = self.responded.load(Ordering::Relaxed);
+                    if is_final || !retries.after_failure(io, platform, responded).await {
                         return Err(Error::Transport { url: self.url(&request.path), source });
                     }
                 }

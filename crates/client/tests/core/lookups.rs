@@ -1,9 +1,10 @@
 //! Lookups without registration.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use papir_client::Error;
-use papir_client::core::{Method, Pin, Request, Service, Session, Settings, Step, Task};
+use papir_client::core::{Method, Pin, Platform, Request, Service, Session, Settings, Step, Task};
 use papir_core::erased::ErasedServer;
 use papir_core::{Error as CoreError, Goal, NoProgress};
 use papir_lookup::Wanted;
@@ -197,40 +198,57 @@ fn schemes_that_are_not_private_need_permission() {
 #[test]
 fn a_token_is_not_sent_in_the_clear_to_another_machine() {
     let token = papir_client::core::Token::new("secret").unwrap();
-    let service = |url, insecure| {
-        Service::new(url, Some(token.clone()), insecure, std::sync::Arc::new(FixedPlatform::default()))
-    };
+    let service =
+        |url, insecure| Service::new(url, Some(token.clone()), insecure, Arc::new(FixedPlatform::default()));
     let refused = service("http://papir.example", false).map(drop);
     assert!(matches!(refused, Err(Error::TokenInClear { .. })), "{refused:?}");
     assert!(service("http://papir.example", true).is_ok());
     assert!(service("http://127.0.0.1:7470", false).is_ok());
 }
 
-/// A connection that fails several times is an error, and nothing is sent after it.
-#[test]
-fn failures_of_the_transport_name_the_address() {
-    let (_, mut session) = open(1);
-    let wanted = [Wanted::Index(1)];
-    let Step::Send(request, then) = session.get(&wanted).start() else { panic!() };
-    assert!(!format!("{request:?}").contains("secret"), "headers are not printed");
-    let mut step = then.resume(Err("cut".into()));
-    for _ in 0..3 {
-        let Step::Wait(wait, then) = step else { panic!() };
-        assert!(wait < Duration::from_secs(1));
-        let Step::Send(again, then) = then.resume() else { panic!() };
-        assert_eq!((&again.path, &again.body), (&request.path, &request.body));
-        step = then.resume(Err("cut".into()));
+/// The requests of a task whose connections all break, and its error.
+fn breaking<T>(mut step: Step<'_, Result<T, Error>>, platform: &FixedPlatform) -> (Vec<Request>, Error) {
+    let mut sent = Vec::new();
+    loop {
+        step = match step {
+            Step::Send(request, then) => {
+                sent.push(request);
+                then.resume(Err("cut".into()))
+            }
+            Step::Wait(duration, then) => {
+                platform.advance(duration);
+                then.resume()
+            }
+            Step::Store(..) => panic!("nothing is stored"),
+            Step::Done(outcome) => return (sent, outcome.map(drop).unwrap_err()),
+        };
     }
-    let Step::Done(Err(error)) = step else { panic!() };
+}
+
+/// A service that never responded is given up soon. One that did may restart: the same bytes are
+/// sent again for a minute.
+#[test]
+fn broken_connections_are_retried_longer_after_a_response() {
+    let platform = Arc::new(FixedPlatform::default());
+    let service = Service::new("https://papir.example", None, false, platform.clone()).unwrap();
+    let (sent, error) = breaking(papir_client::core::ready(service).start(), &platform);
+    assert!(sent.len() == 4 && platform.now() < Duration::from_secs(1), "{sent:?}");
+    assert_eq!((error.code(), error.is_retryable()), ("transport", true));
+
+    let (peer, mut session) = open(1);
+    let start = peer.platform.now();
+    let (sent, error) = breaking(session.get(&[Wanted::Index(1)]).start(), &peer.platform);
+    let waited = (peer.platform.now() - start).as_secs();
+    assert!((50..=60).contains(&waited) && (14..=30).contains(&sent.len()), "{waited} s, {}", sent.len());
+    assert!(sent.iter().all(|again| (&again.path, &again.body) == (&sent[0].path, &sent[0].body)));
+    assert!(!format!("{:?}", sent[0]).contains("secret"), "headers are not printed");
     assert_eq!(error.to_string(), "https://papir.example/v1/databases/table/query: cut");
-    assert_eq!(error.code(), "transport");
 }
 
 #[test]
 fn bodies_of_another_version_are_not_read() {
     let service =
-        Service::new("https://papir.example", None, false, std::sync::Arc::new(FixedPlatform::default()))
-            .unwrap();
+        Service::new("https://papir.example", None, false, Arc::new(FixedPlatform::default())).unwrap();
     let mut peer = Peer::new(simple(1));
     let settings = Settings { pin: Pin::Nothing, no_cache: true, ..Settings::default() };
     let mut step = Session::open(service, settings).start();

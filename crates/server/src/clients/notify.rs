@@ -24,11 +24,11 @@ impl WorkerNotify {
         self.condition.notify_all();
     }
 
-    /// Waits for a notification, at most [`SLEEP`].
-    pub(super) fn wait(&self) {
+    /// Waits for a notification, at most [`SLEEP`]. Returns whether there was one.
+    pub(super) fn wait(&self) -> bool {
         let notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.condition.wait_timeout_while(notified, SLEEP, |notified| !*notified);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
     /// Records the time that the last ticket took.

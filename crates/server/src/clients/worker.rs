@@ -23,6 +23,9 @@ use crate::error::Error;
 
 /// Interval between sweeps for expired clients.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// Time after which the tables are read again although nothing is known to have changed: another service
+/// may have stopped before it prepared its tickets. A large registry takes long to read.
+const READ_EVERY: Duration = Duration::from_secs(5);
 /// Time after which a client for whose keys no ticket could be prepared is tried again: the disk may
 /// have failed.
 const RETRY_FAILED: Duration = Duration::from_secs(60);
@@ -151,19 +154,42 @@ impl State {
                 kept.unwrap_or_else(|error| tracing::error!(%error, "sweep failed"));
                 swept = Some(Instant::now());
             }
+            let versions = self.versions();
             match self.prepare_one(&catalog, &registry) {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => tracing::error!(%error, "preparing a ticket failed"),
             }
             // Not held while waiting, so that a stopped service can be freed.
+            let most = READ_EVERY.min(registry.config.ttl);
             drop(catalog);
-            registry.notify.wait();
+            drop(registry);
+            self.wait(&versions, most);
         }
         let released = self.registry.upgrade().map(|registry| registry.store.storage.release_tickets());
         if let Some(Err(error)) = released {
             tracing::warn!(%error, "reserved tickets are not released: others prepare them a little later");
         }
+    }
+
+    /// Waits until there may be a ticket to prepare: after a notification, a swap of one of these
+    /// versions, or `most`.
+    fn wait(&self, versions: &[Version], most: Duration) {
+        let start = Instant::now();
+        while !self.stopping.load(Ordering::Relaxed) && start.elapsed() < most {
+            let Some(registry) = self.registry.upgrade() else {
+                return;
+            };
+            if registry.notify.wait() || self.versions() != versions {
+                return;
+            }
+        }
+    }
+
+    /// The served versions.
+    fn versions(&self) -> Vec<Version> {
+        let loaded = self.catalog.upgrade().map(|catalog| catalog.loaded()).unwrap_or_default();
+        loaded.iter().map(|database| database.version()).collect()
     }
 
     /// Prepares the most urgent ticket. Returns whether there was one.

@@ -1,0 +1,212 @@
+//! Conversion of the settings to the server's configuration.
+
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::time::Duration;
+
+use papir_server::{
+    ClientFiles, ClientLimits, DatabaseConfig, PostgresConfig, Protection, RegistryConfig, RegistryPlace,
+    ServerConfig, Sources, TlsFiles, TokenSource,
+};
+
+use super::{Settings, Snapshot};
+use crate::failure::Failure;
+use crate::remote;
+use crate::spans::Span;
+
+impl Settings {
+    /// Converts to the server's configuration, with defaults for missing settings.
+    ///
+    /// # Errors
+    /// The settings contradict each other.
+    pub(crate) fn config(self) -> Result<ServerConfig, Failure> {
+        let tokens = self.token_sources()?;
+        for (name, span) in [("header-timeout", self.header_timeout), ("body-timeout", self.body_timeout)] {
+            if span == Some(Span(Duration::ZERO)) {
+                return Err(Failure::new(format!("{name} is 0: every request would time out")));
+            }
+        }
+        let registry = self.registry()?;
+        let (databases, sources) = self.databases()?;
+        let tls = self.tls()?;
+        let default = ServerConfig::default();
+        let limits = ClientLimits {
+            rate: self.rate,
+            burst: self.burst.unwrap_or_default(),
+            per_client: self.per_client.unwrap_or_default(),
+        };
+        if self.allow_not_private.unwrap_or_default() {
+            papir_research::register()?;
+        }
+        let times = &default.protection;
+        let protection = Protection {
+            tls,
+            tokens,
+            limits,
+            proxies: self.trust_proxy.unwrap_or_default(),
+            origins: self.allow_origin.unwrap_or_default(),
+            header_timeout: self.header_timeout.map_or(times.header_timeout, |span| span.0),
+            max_connections: self.max_connections.unwrap_or(times.max_connections),
+        };
+        Ok(ServerConfig {
+            listen: self.listen.unwrap_or(default.listen),
+            databases,
+            sources,
+            registry,
+            threads: self.threads.unwrap_or(default.threads),
+            max_concurrent: self.max_concurrent.unwrap_or(default.max_concurrent),
+            max_queued: self.max_queued.unwrap_or(default.max_queued),
+            max_upload_bytes: self
+                .max_upload_bytes
+                .map_or(default.max_upload_bytes, |bytes| bytes.0 as usize),
+            allow_not_private: self.allow_not_private.unwrap_or_default(),
+            mapped: self.mapped.unwrap_or_default(),
+            lame_duck: self.lame_duck.map_or(default.lame_duck, |span| span.0),
+            stop_timeout: self.stop_timeout.map_or(default.stop_timeout, |span| span.0),
+            body_timeout: self.body_timeout.map_or(default.body_timeout, |span| span.0),
+            keep_old: self.keep_old.map_or(default.keep_old, |span| span.0),
+            watch: self.watch.map(|seconds| Duration::from_secs(seconds.get().into())),
+            metrics: !self.no_metrics.unwrap_or_default(),
+            protection,
+            psi: None,
+            on_query: None,
+            on_trace: None,
+            on_state: None,
+        })
+    }
+
+    /// Certificate, key, and the authorities of clients.
+    fn tls(&self) -> Result<Option<TlsFiles>, Failure> {
+        let clients = match (self.client_ca.clone(), self.client_crl.clone()) {
+            (Some(authorities), revoked) => Some(ClientFiles { authorities, revoked }),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(Failure::new("client-crl without client-ca: give --client-ca FILE"));
+            }
+        };
+        match (self.tls_cert.clone(), self.tls_key.clone()) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key, clients })),
+            (None, None) if clients.is_none() => Ok(None),
+            (None, None) => Err(Failure::new("client-ca without TLS: give --tls-cert and --tls-key")),
+            _ => Err(Failure::new("tls-cert and tls-key: expected both or neither")),
+        }
+    }
+
+    /// The files to serve; for databases in object stores, their copies in the cache.
+    fn databases(&self) -> Result<(Vec<DatabaseConfig>, Sources), Failure> {
+        let mut sources = Sources::default();
+        let mut database = |one: &Snapshot| {
+            let path = remote::local(&one.path, self.cache.as_ref(), &mut sources)?;
+            Ok(DatabaseConfig::new(path, one.name.clone()))
+        };
+        let databases = self.databases.iter().map(&mut database).collect::<Result<_, Failure>>()?;
+        Ok((databases, sources))
+    }
+
+    /// The configuration of the client registry, if there is one.
+    fn registry(&self) -> Result<Option<RegistryConfig>, Failure> {
+        let Some(place) = &self.registry else {
+            return self.without_registry().map(|()| None);
+        };
+        let mut config = RegistryConfig { place: self.registry_place(place)?, ..RegistryConfig::new(place) };
+        config.ttl = self.client_ttl.map_or(config.ttl, |span| span.0);
+        config.max_clients = self.max_clients.map_or(config.max_clients, NonZeroU64::get);
+        config.max_bytes = self.max_client_bytes.map_or(config.max_bytes, |bytes| bytes.0);
+        config.tickets_ahead = self.tickets_ahead.map_or(config.tickets_ahead, NonZeroU64::get);
+        config.allow_list = self.list_clients.unwrap_or_default();
+        match config.tickets_ahead {
+            1..=64 => Ok(Some(config)),
+            found => Err(Failure::new(format!("tickets-ahead is {found}: expected 1 to 64"))),
+        }
+    }
+
+    fn registry_place(&self, place: &Path) -> Result<RegistryPlace, Failure> {
+        let place = registry_place(place);
+        match (place, &self.registry_keys) {
+            (RegistryPlace::Postgres(place), keys) => {
+                Ok(RegistryPlace::Postgres(PostgresConfig { keys: keys.clone(), ..place }))
+            }
+            (RegistryPlace::Directory(_), Some(_)) => Err(Failure::new(
+                "registry-keys with a registry in a directory: it is for one in PostgreSQL \
+                 (--registry postgres://USER@HOST/DATABASE)",
+            )),
+            (place, None) => Ok(place),
+        }
+    }
+
+    /// Refuses registry settings without a registry.
+    fn without_registry(&self) -> Result<(), Failure> {
+        let given = [
+            ("registry-keys", self.registry_keys.is_some()),
+            ("client-ttl", self.client_ttl.is_some()),
+            ("max-clients", self.max_clients.is_some()),
+            ("max-client-bytes", self.max_client_bytes.is_some()),
+            ("tickets-ahead", self.tickets_ahead.is_some()),
+            ("list-clients", self.list_clients == Some(true)),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => Err(Failure::new(format!("{name} without a registry: give --registry DIR"))),
+            None => Ok(()),
+        }
+    }
+
+    fn token_sources(&self) -> Result<Vec<TokenSource>, Failure> {
+        let common = self.tokens.iter().map(|path| TokenSource { path: path.clone(), only: None });
+        let mut sources: Vec<_> = common.collect();
+        for database in &self.databases {
+            let name = DatabaseConfig::new(&database.path, database.name.clone()).name;
+            let own = database
+                .tokens
+                .iter()
+                .map(|path| TokenSource { path: path.clone(), only: Some(name.clone()) });
+            sources.extend(own);
+        }
+        let without_tokens = self.databases.iter().find(|one| self.tokens.is_none() && one.tokens.is_none());
+        match without_tokens {
+            Some(database) if !sources.is_empty() => Err(Failure::at(
+                &database.path,
+                "other databases have tokens and this one has none: no client could query it",
+            )),
+            _ => Ok(sources),
+        }
+    }
+}
+
+/// The registry in a directory, or at an address of PostgreSQL.
+pub(crate) fn registry_place(place: &Path) -> RegistryPlace {
+    match place.to_str().filter(|text| PostgresConfig::is_address(text)) {
+        Some(address) => RegistryPlace::Postgres(PostgresConfig::from_environment(address)),
+        None => RegistryPlace::Directory(place.to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Settings {
+        Settings::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_database_without_tokens_among_others_with_tokens_is_refused() {
+        let two = "[[database]]\npath = \"a.papir\"\ntokens = \"a.toml\"\n[[database]]\npath = \"b.papir\"\n";
+        let message = parse(two).config().map(drop).unwrap_err().to_string();
+        assert!(message.contains("b.papir"), "{message}");
+        let sources = parse(&format!("tokens = \"all.toml\"\n{two}")).config().unwrap().protection.tokens;
+        assert_eq!(sources.iter().map(|one| one.only.as_deref()).collect::<Vec<_>>(), [None, Some("a")]);
+    }
+
+    #[test]
+    fn certificates_are_complete() {
+        for (text, part) in [
+            ("tls-cert = \"a\"", "tls-key"),
+            ("client-ca = \"a\"", "--tls-cert"),
+            ("tls-cert = \"a\"\ntls-key = \"a\"\nclient-crl = \"a\"", "--client-ca"),
+        ] {
+            let message = parse(text).config().map(drop).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}
