@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
-  debug-program deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
+  debug-program long-tools deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -18,7 +18,7 @@ test: lint ## Everything that must hold before a commit: lint, then the tests of
 	$(CARGO) test --locked --workspace
 	$(CARGO) test --locked -p papir-store --no-default-features --test it features
 
-test-long: lint msrv ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
+test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(CARGO) test --locked --workspace -- --include-ignored
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) deploy-check
@@ -131,6 +131,10 @@ chart-tools:
 	  || missing="$$missing kubernetes-validate (pip install $(KUBERNETES_VALIDATE))"; \
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	test -z "$$missing" || { echo "the chart's check needs, and does not find:$$missing" >&2; exit 1; }
+
+long-tools: test-tools
+	@command -v nginx >/dev/null || { $(APT_INSTALL) nginx-light >/dev/null 2>&1; } \
+	  || { echo "the long tests need nginx: install it (apt-get install nginx-light)" >&2; exit 1; }
 
 test-tools: tools
 	@missing=; \

@@ -15,7 +15,8 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::clock::{median, timed};
-use crate::measure::{Effort, check_memory};
+use crate::effort::Effort;
+use crate::prepared::check_memory;
 use crate::records::Synthetic;
 use crate::report::write_columns;
 use papir_plan::units::bytes as display;

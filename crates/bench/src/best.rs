@@ -5,7 +5,8 @@
 use papir_core::erased::ErasedScheme;
 use papir_core::{Choice, Description, Progress, Shape};
 
-use crate::measure::{Effort, Plan, measure};
+use crate::effort::{Effort, Plan};
+use crate::measure::measure;
 use crate::records::Synthetic;
 use crate::report::Stages;
 use crate::schemes::candidate;

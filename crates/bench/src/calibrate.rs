@@ -7,7 +7,7 @@ use papir_plan::calibration::{self, Measurement, Observation};
 pub use papir_plan::calibration::Config;
 
 use crate::best::best;
-use crate::measure::Effort;
+use crate::effort::Effort;
 use crate::{Result, schemes};
 
 /// Measures this machine's rates on one thread and on `threads` threads.
@@ -20,7 +20,7 @@ pub fn calibrate(config: Config, threads: usize, progress: &dyn Progress) -> Res
 
 fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> {
     let Measurement { scheme, shape, choice, threads, runs, repeats } = wanted;
-    let effort = Effort { threads, runs };
+    let effort = Effort::alone(threads, runs);
     let (report, description) = best(&*schemes::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
     Ok(Observation {
         work: description.work,

@@ -7,7 +7,7 @@ use papir_core::{Choice, Description, Goal, Progress, Shape};
 use serde::Serialize;
 
 use crate::best::best;
-use crate::measure::Effort;
+use crate::effort::Effort;
 use crate::report::write_columns;
 use crate::schemes;
 use crate::{Report, Result};
@@ -81,7 +81,7 @@ pub const TINY: [Case; 2] = [columns("inspire", 1 << 18, 64, 16), columns("simpl
 /// # Errors
 /// Same as [`best`].
 pub fn check(cases: &[Case], rates: &Rates, runs: usize, progress: &dyn Progress) -> Result<Vec<Checked>> {
-    let effort = Effort { threads: 1, runs };
+    let effort = Effort::alone(1, runs);
     cases.iter().map(|case| case.run(rates, effort, progress)).collect()
 }
 

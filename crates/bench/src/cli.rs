@@ -9,7 +9,8 @@ use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
 use crate::depir::sheet::{Kind, Sheet};
-use crate::measure::{Effort, Plan, measure};
+use crate::effort::{Effort, Plan};
+use crate::measure::measure;
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
@@ -102,6 +103,9 @@ pub struct Args {
     /// Number of timed queries.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub runs: usize,
+    /// Also answer the queries of this many clients together.
+    #[arg(long, value_name = "B", default_value_t = 1, conflicts_with_all = ["table", "figure", "set", "batch", "over"])]
+    pub clients: usize,
     /// A parameter set of the paper (depir): tiny or small.
     #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "table", "figure", "dim0", "key_bits", "hold", "batch", "over", "goal", "records", "record_bytes", "record_bits", "size"])]
     pub set: Option<depir::Set>,
@@ -160,7 +164,8 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
     let named: Vec<&str> = args.name.as_deref().into_iter().collect();
     let work = args.work(if compared.is_empty() { &named } else { &compared })?;
-    let effort = Effort { threads: args.threads, runs: args.runs };
+    let effort = Effort { threads: args.threads, runs: args.runs, clients: args.clients };
+    check_clients(&work, args.clients)?;
     let outcome = perform(work, effort, progress)?;
     outcome.write(out, args.json)?;
     outcome.check()
@@ -211,7 +216,7 @@ fn run_sheet(sheet: &Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Pro
     if args.size.is_some() {
         return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has fixed sets"));
     }
-    let effort = Effort { threads: args.threads, runs: args.runs };
+    let effort = Effort::alone(args.threads, args.runs);
     let report = sheet.make([depir::Set::Tiny, depir::Set::Small], effort, progress)?;
     if let Some(path) = &args.svg {
         write_svg(path, &depir::draw(&report)?)?;
@@ -236,7 +241,7 @@ fn write_svg(path: &Path, text: &str) -> Result<()> {
 impl Args {
     /// Creates the bench that measures the rows of a table or figure.
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
-        let effort = Effort { threads: self.threads, runs: self.runs };
+        let effort = Effort::alone(self.threads, self.runs);
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
         Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::load(None)?, progress))
     }
@@ -314,6 +319,15 @@ impl Args {
             "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold or --goal"
         );
         Err(Error::usage(found, "none of them: they are fixed (see --list)"))
+    }
+}
+
+/// Refuses several clients for benchmarks that do not answer queries of schemes.
+fn check_clients(work: &Work<'_>, clients: usize) -> Result<()> {
+    match work {
+        Work::Schemes { .. } => Ok(()),
+        _ if clients == 1 => Ok(()),
+        _ => Err(Error::usage(format!("--clients {clients} with this benchmark"), "a scheme")),
     }
 }
 

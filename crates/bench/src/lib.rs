@@ -26,6 +26,21 @@
 //! | `failure_log2` | log₂ of the probability that decoding fails; null if it never does |
 //! | `correct` | true if every record, including the warm-up's, was correct |
 //!
+//! With `clients` above 1, the queries of as many clients are then answered together, in as many runs;
+//! without, the following fields are those of one client alone.
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `clients` | number of clients in a group |
+//! | `group_ms` | from the queries' bytes to the bytes of all answers |
+//! | `core_ms_per_lookup` | processor time of a group, for each client |
+//! | `alone_ms` | `answer_ms` |
+//! | `effective_gbps` | bytes of the database times `clients`, over `group_ms` |
+//! | `floor_ms` | one read of database and material at the rate of `read_ms` |
+//! | `arithmetic_floor_ms` | the products of one answer at the peak rate of one core ([`papir_kernels::peak`]); null if the scheme counts none |
+//! | `once_bytes` | bytes that a client downloads once for each version |
+//! | `pages` | size of most pages of the process's memory; null if the system does not report it |
+//!
 //! # Tables and figures of papers
 //!
 //! `papir bench --table NAME` prints a paper's table with papir's figures next to the paper's
@@ -54,12 +69,15 @@ pub mod clock;
 pub mod compress;
 pub mod definitions;
 pub mod depir;
+pub mod effort;
 pub mod error;
 pub mod figures;
+mod group;
 pub mod measure;
 pub mod memory;
 pub mod newton;
 pub mod packing;
+mod prepared;
 pub mod psi;
 pub mod records;
 pub mod report;

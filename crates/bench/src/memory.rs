@@ -1,6 +1,7 @@
 //! Resident memory, as counted by the operating system.
 
 use std::fs;
+use std::time::Duration;
 
 /// A server's resident memory: the amount after setup plus the maximum that an answer adds.
 ///
@@ -39,6 +40,24 @@ impl Resident {
 /// Bytes of available memory; `None` if the system does not report it.
 pub(crate) fn available() -> Option<u64> {
     field("/proc/meminfo", "MemAvailable:")
+}
+
+/// Processor time of all threads of this process so far; `None` if the system does not report it.
+pub(crate) fn processor_time() -> Option<Duration> {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Duration::try_from(time).ok()
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+/// Size of the pages of most of this process's memory; `None` if the system does not report it.
+pub(crate) fn pages() -> Option<&'static str> {
+    let (all, huge) =
+        (field("/proc/self/smaps_rollup", "Rss:")?, field("/proc/self/smaps_rollup", "AnonHugePages:")?);
+    Some(if 2 * huge > all { "2 MiB" } else { "4 KiB" })
 }
 
 /// A field of this process's status, in bytes.

@@ -10,18 +10,18 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
-use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, Preprocessed, RingPacking};
+use papir_lattice::packing::{Bodies, LweMasks, Preprocessed, RingPacking, RoundedKey};
 use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::secret::SecretKey;
+use papir_ring::Ring;
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Ring};
 use rand_core::{Rng, UnwrapErr};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::clock::median;
-use crate::measure::Effort;
+use crate::effort::Effort;
 use crate::report::write_columns;
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
@@ -227,9 +227,9 @@ impl<P: RingPacking> Case<P> {
 
     fn report(&self, prepared: &Prepared<P>, offline_s: f64, online_ms: f64, errors: &[f64]) -> Measured {
         let (d, packs, modulus) = (self.ring().degree(), prepared.packs.len(), self.ring().modulus());
-        let bits = u64::BITS - modulus.leading_zeros();
+        let (bits, key_bits) = (u64::BITS - modulus.leading_zeros(), self.key_bits());
         let elements = prepared.packs.iter().map(|pack| 1 + pack.last.len()).sum::<usize>();
-        let setting = Setting::error_like(d, modulus as f64, self.column.ring.sigma, bits);
+        let setting = Setting::error_like(d, modulus as f64, self.column.ring.sigma, key_bits);
         let largest = errors.iter().fold(0.0, |largest: f64, error| largest.max(error.abs()));
         let variance = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
         Measured {
@@ -238,7 +238,7 @@ impl<P: RingPacking> Case<P> {
             capacity: self.column.capacity,
             modulus_log2: (modulus as f64).log2(),
             levels: self.column.gadget.levels,
-            key_bytes: packed_len(self.packing.shape().elements() * d, bits) as u64,
+            key_bytes: packed_len(self.packing.shape().words(), key_bits) as u64,
             packed_bytes: packed_len(packs * (d + self.column.capacity), bits) as u64,
             offline_s,
             online_ms,
@@ -249,6 +249,11 @@ impl<P: RingPacking> Case<P> {
             correct: largest < (self.scale() / 2) as f64,
             paper: self.column.paper,
         }
+    }
+
+    /// Bits of a coefficient of a key: as many as fit below q.
+    fn key_bits(&self) -> u32 {
+        self.ring().modulus().ilog2()
     }
 
     /// Δ: the factor that messages are multiplied by.
@@ -278,7 +283,7 @@ impl<P: RingPacking> Case<P> {
     fn run(&self, prepared: &Prepared<P>) -> Result<Run> {
         let (ring, mut rng) = (self.ring(), UnwrapErr(SysRng));
         let secret = SecretKey::generate(&self.params, &mut rng);
-        let key = self.packing.generate_key(&secret, &mut rng).into_coefficients(ring);
+        let key = self.packing.generate_key(&secret, &mut rng).round(ring, self.key_bits());
         let count = prepared.packs.len() * self.column.capacity;
         let message = |_| (rng.next_u64() >> (u64::BITS - self.column.plaintext_bits)) * self.scale();
         let messages: Vec<u64> = (0..count).map(message).collect();
@@ -300,8 +305,10 @@ impl<P: RingPacking> Case<P> {
     }
 
     /// The timed online phase: everything that depends on the client's key.
-    fn online(&self, prepared: &Prepared<P>, key: &KeyBodies<Coefficients>, lwe: &Bodies) -> Result<Bodies> {
-        let key = self.packing.online_key(key).map_err(Error::parameters)?;
+    fn online(&self, prepared: &Prepared<P>, key: &[u64], lwe: &Bodies) -> Result<Bodies> {
+        let shape = self.packing.shape();
+        let key = RoundedKey::new(shape, &vec![self.key_bits(); shape.matrices], key);
+        let key = key.and_then(|key| self.packing.online_key(&key)).map_err(Error::parameters)?;
         let packs: Vec<&Preprocessed> = prepared.packs.iter().collect();
         let packed = self.packing.pack(&prepared.words, &packs, &[&key]).map_err(Error::parameters)?;
         let mut bodies = lwe.clone();
@@ -388,14 +395,15 @@ mod tests {
     /// The claim of Table 5: about 5 bits less noise than CDKS, and much smaller keys.
     #[test]
     fn inspiring_has_less_noise_and_smaller_keys_than_cdks() {
-        let report = measure(DEGREE, Effort { threads: 1, runs: 1 }, &NoProgress).unwrap();
+        let report = measure(DEGREE, Effort::alone(1, 1), &NoProgress).unwrap();
         let [full, partial, cdks, small] = &report.packings[..] else {
             unreachable!("four packings");
         };
         let apart = cdks.noise_log2 - full.noise_log2;
         assert!((4.0..5.5).contains(&apart), "{apart} bits apart");
-        assert_eq!((full.key_bytes, partial.key_bytes), (56 << 10, 28 << 10));
-        assert_eq!((cdks.key_bytes, small.key_bytes), (462 << 10, 35 << 10));
+        // Coefficients of 55 bits, and of 27 in the small ring.
+        assert_eq!((full.key_bytes, partial.key_bytes), (4 * 14_080, 2 * 14_080));
+        assert_eq!((cdks.key_bytes, small.key_bytes), (33 * 14_080, 10 * 3456));
         for packing in &report.packings {
             let (measured, bound) = (packing.noise_log2, packing.noise_bound_log2);
             assert!((bound - 1.0..bound + 0.1).contains(&measured), "{}: {measured}, {bound}", packing.name);

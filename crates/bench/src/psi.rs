@@ -14,7 +14,8 @@ use rand_core::UnwrapErr;
 use serde::Serialize;
 
 use crate::clock::{median, timed};
-use crate::measure::{Effort, check_memory};
+use crate::effort::Effort;
+use crate::prepared::check_memory;
 use crate::report::write_columns;
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;

@@ -48,6 +48,24 @@ pub struct Report {
     pub security_bits: Option<f64>,
     pub failure_log2: Option<f64>,
     pub correct: bool,
+    /// The same database with several clients.
+    #[serde(flatten)]
+    pub group: GroupReport,
+}
+
+/// Costs of answering several clients together; the crate's documentation explains the fields.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct GroupReport {
+    pub clients: usize,
+    pub group_ms: f64,
+    pub core_ms_per_lookup: f64,
+    pub alone_ms: f64,
+    pub effective_gbps: f64,
+    pub floor_ms: f64,
+    pub arithmetic_floor_ms: Option<f64>,
+    pub once_bytes: u64,
+    pub pages: Option<&'static str>,
 }
 
 /// The stages of an answer in order, in ms.
@@ -92,6 +110,14 @@ const ROWS: &[Row] = &[
     ("client extraction", |r| milliseconds(r.extract_ms)),
     ("security", |r| r.security_bits.map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))),
     ("failure", |r| r.failure_log2.map_or("never".to_owned(), |log2| format!("2^{log2:.1}"))),
+    ("clients", |r| r.group.clients.to_string()),
+    ("answers together", |r| milliseconds(r.group.group_ms)),
+    ("core time of each", |r| milliseconds(r.group.core_ms_per_lookup)),
+    ("effective read", |r| format!("{:.1} GB/s", r.group.effective_gbps)),
+    ("floor, memory", |r| milliseconds(r.group.floor_ms)),
+    ("floor, arithmetic", |r| r.group.arithmetic_floor_ms.map_or("-".to_owned(), milliseconds)),
+    ("fetched once", |r| display(r.group.once_bytes)),
+    ("pages", |r| r.group.pages.unwrap_or("-").to_owned()),
     ("correct", |r| if r.correct { "yes" } else { "NO" }.to_owned()),
 ];
 

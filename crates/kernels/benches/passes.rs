@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use common::{Bench, median, seconds};
-use papir_kernels::{Backend, bits, mat32, matvec_i16, matvec_u8};
+use papir_kernels::{Backend, bits, mat32, matvec_i16, matvec_i32, matvec_u8};
 
 mod common;
 
@@ -39,6 +39,7 @@ fn main() {
     matvec_i16(&mut bench, &matrix);
     matvec_u8(&mut bench, &matrix);
     mat32(&mut bench, &matrix);
+    matvec_i32(&mut bench, &matrix);
     bits(&mut bench, &matrix);
     tiles(&mut bench, &matrix);
 }
@@ -238,6 +239,26 @@ fn mat32(bench: &mut Bench, matrix: &Matrix<'_>) {
             }
         });
         bench.agree(&name, backend, || (out0, out1));
+    }
+}
+
+fn matvec_i32(bench: &mut Bench, matrix: &Matrix<'_>) {
+    let (rows, cols) = bench.pick((2048, 4096), (128, 256));
+    let y: Vec<u64> = (0..cols as u64).map(|i| i * 65_521 % (1 << 50)).collect();
+    let tiles: &[i32] = bytemuck::cast_slice(matrix.words);
+    for vectors in [1, 4, 12] {
+        for backend in Backend::available() {
+            let mut matrices = tiles.chunks_exact(rows * cols).cycle();
+            let mut sums = vec![vec![0; rows]; vectors];
+            let name = format!("matvec_i32 {rows} × {cols}, {vectors} vectors");
+            matrix.time(bench, &format!("{name}, {backend}"), rows * cols * 4, || {
+                if let Some(tiles) = matrices.next() {
+                    let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+                    matvec_i32::pass_many_with(backend, tiles, cols, &vec![&y[..]; vectors], 50, &mut outs);
+                }
+            });
+            bench.agree(&name, backend, || sums);
+        }
     }
 }
 

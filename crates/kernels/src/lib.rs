@@ -36,9 +36,11 @@ pub mod gadget;
 pub mod galois;
 pub mod mat32;
 pub mod matvec_i16;
+pub mod matvec_i32;
 pub mod matvec_u8;
 pub mod monomial;
 pub mod ntt;
+pub mod peak;
 pub mod pointwise;
 pub mod poly_eval;
 

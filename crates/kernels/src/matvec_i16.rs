@@ -14,7 +14,6 @@
 
 use crate::backend::Backend;
 pub use crate::layout::ROWS;
-use crate::portable::matvec_i16::FLUSH_PAIRS;
 pub use crate::portable::matvec_i16::PLANE_BITS;
 use crate::tile;
 
@@ -23,9 +22,6 @@ pub const MAX_PLANES: usize = 5;
 
 /// Words of one pair of columns in a tile.
 const PAIR_WORDS: usize = 2 * ROWS;
-/// Pairs of a tile that all queries use in turn: 8 KiB, which stay in the first-level cache. The
-/// first query prefetches the next block while the others use this one.
-const BLOCK_PAIRS: usize = FLUSH_PAIRS;
 
 /// Planes of query values of `bits` bits (1 to 55).
 ///
@@ -149,17 +145,7 @@ pub fn pass_many_with(
     if pairs == 0 {
         return;
     }
-    for (group, tile) in tiles.chunks_exact(pairs * PAIR_WORDS).enumerate() {
-        for (block, words) in tile.chunks(BLOCK_PAIRS * PAIR_WORDS).enumerate() {
-            let taken = words.len() / PAIR_WORDS;
-            let from = 2 * plane_count * BLOCK_PAIRS * block;
-            for (planes, out) in queries.iter().zip(outs.iter_mut()) {
-                let planes = &planes[from..][..2 * plane_count * taken];
-                let sums = &mut out[group * ROWS..][..ROWS];
-                dispatch!(backend, matvec_i16::pass(words, taken, planes, plane_count, sums));
-            }
-        }
-    }
+    dispatch!(backend, matvec_i16::pass_many(tiles, pairs, queries, plane_count, outs));
 }
 
 /// Panics if the lengths of a pass do not match.

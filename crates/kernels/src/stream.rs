@@ -1,25 +1,56 @@
 //! Prefetching for kernels that read a matrix once, front to back.
 
-/// Bytes that a pass prefetches ahead: a page, since the CPU's own prefetcher stops at its end.
-#[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 4096;
 /// Bytes of a cache line.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// Prefetches the whole cache lines one page after those of `place`. They may lie outside the
-/// slice, and even outside the memory of the program.
+/// Prefetches the block that follows one in the cache, while a pass uses that one.
+///
+/// A pass may use the words of a block in another order, and several times for several queries. This
+/// goes through the next block once and in the order of addresses, which the CPU's own prefetcher can
+/// follow, and at an even pace: prefetches faster than the memory would stall the pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    /// Number of steps for each part.
+    every: usize,
+    rest: usize,
+    part: usize,
+}
+
+impl Ahead {
+    /// Starts a block whose parts are used by `every` steps each.
+    #[inline(always)]
+    pub(crate) fn new(every: usize) -> Self {
+        Self { every, rest: every, part: 0 }
+    }
+
+    /// One step: prefetches another `T` of the block after `block` if it is time. It may lie outside the
+    /// slice, and even outside the memory of the program.
+    #[inline(always)]
+    pub(crate) fn step<T>(&mut self, block: &[T]) {
+        self.rest -= 1;
+        if self.rest == 0 {
+            self.rest = self.every;
+            prefetch(block, self.part);
+            self.part += 1;
+        }
+    }
+}
+
+/// Prefetches the `T` that is `parts` after the end of `block`, or its part of a cache line. It may lie
+/// outside the memory of the program.
 #[inline(always)]
-pub(crate) fn prefetch<T>(place: &T) {
+pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
     #[cfg(target_arch = "x86_64")]
-    for line in 0..size_of::<T>() / LINE {
+    for line in 0..(size_of::<T>() / LINE).max(1) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let line = std::ptr::from_ref(place).cast::<i8>().wrapping_add(AHEAD + LINE * line);
+        let ahead = size_of_val(block) + parts * size_of::<T>() + line * LINE;
+        let line = block.as_ptr().cast::<i8>().wrapping_add(ahead);
         // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = (block, parts);
 }
 
 /// Prefetches words into the second-level cache: they are needed soon, but not next.

@@ -21,7 +21,7 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::clock::{median, timed};
-use crate::measure::Effort;
+use crate::effort::Effort;
 use crate::memory::{self, Resident};
 use crate::records::Synthetic;
 use crate::report::write_columns;

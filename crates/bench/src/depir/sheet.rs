@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::set::Set;
 use crate::Result;
-use crate::measure::Effort;
+use crate::effort::Effort;
 use crate::report::write_columns;
 
 /// The kind of a sheet, selected by `--table` or `--figure`.

@@ -10,7 +10,7 @@ use super::estimate::{Count, exact, one_step, two_steps};
 use super::set::{Config, DepirReport, Set, measure};
 use super::sheet::{Kind, Rows, Sheet};
 use crate::Result;
-use crate::measure::Effort;
+use crate::effort::Effort;
 use crate::report::titles;
 
 /// ln t, the bound on ln ‖f‖.

@@ -23,7 +23,7 @@ pub use messages::Messages;
 pub use times::{Lagrange, Times};
 
 use crate::Result;
-use crate::measure::Effort;
+use crate::effort::Effort;
 use crate::report::{titles, write_columns};
 
 /// Inputs of the benchmark.

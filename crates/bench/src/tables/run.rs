@@ -5,7 +5,9 @@ use papir_core::{Error as CoreError, Progress, Shape};
 use serde::Serialize;
 
 use super::{Block, Cost, Ours, Published, Status, Table};
-use crate::measure::{Effort, Plan, fits_memory, measure};
+use crate::effort::{Effort, Plan};
+use crate::measure::measure;
+use crate::prepared::fits_memory;
 use crate::records::Synthetic;
 use crate::report::Stages;
 use crate::schemes;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use clap::Parser;
 use papir_bench::cli::{Args, Outcome, perform, run_with};
-use papir_bench::measure::{Effort, Plan, measure};
+use papir_bench::effort::{Effort, Plan};
+use papir_bench::measure::measure;
 use papir_bench::records::Synthetic;
 use papir_bench::schemes;
 use papir_bench::{Error, definitions, depir, figures, tables};
@@ -13,9 +14,9 @@ use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_re
 use papir_schemes::registry;
 use serde_json::Value;
 
-const EFFORT: Effort = Effort { threads: 1, runs: 2 };
+const EFFORT: Effort = Effort::alone(1, 2);
 
-const FIELDS: [&str; 28] = [
+const FIELDS: [&str; 37] = [
     "scheme",
     "records",
     "record_bytes",
@@ -44,6 +45,15 @@ const FIELDS: [&str; 28] = [
     "security_bits",
     "failure_log2",
     "correct",
+    "clients",
+    "group_ms",
+    "core_ms_per_lookup",
+    "alone_ms",
+    "effective_gbps",
+    "floor_ms",
+    "arithmetic_floor_ms",
+    "once_bytes",
+    "pages",
 ];
 
 #[derive(Parser)]
@@ -114,6 +124,24 @@ fn json_has_exactly_the_fields() {
         assert!(upload >= object["query_bytes"].as_u64().unwrap());
         assert_eq!(object["security_bits"].is_null(), scheme == "plain");
     }
+}
+
+#[test]
+fn several_clients_are_answered_together() {
+    for scheme in ["inspire", "simple", "zip"] {
+        let line = format!("{scheme} --records 500 --record-bytes 8 --runs 2 --clients 3 --json");
+        let report: Value = serde_json::from_str(&output(&line).unwrap()).unwrap();
+        let figure = |name: &str| report[name].as_f64().unwrap();
+        assert_eq!((&report["clients"], &report["correct"]), (&3.into(), &true.into()), "{scheme}");
+        assert_eq!(figure("alone_ms"), figure("answer_ms"));
+        assert!(figure("group_ms") > 0.0 && figure("core_ms_per_lookup") > 0.0 && figure("floor_ms") > 0.0);
+        let expected = 3.0 * figure("read_gbps") * figure("read_ms") / figure("group_ms");
+        assert!((figure("effective_gbps") / expected - 1.0).abs() < 1e-6, "{report}");
+        assert!(report["once_bytes"].as_u64().unwrap() > 0);
+    }
+    assert!(error("inspire --clients 0 --records 10").contains("1 to 4096 clients"));
+    assert!(error("packing --clients 2").contains("expected a scheme"));
+    assert!(error("inspire-1gib --clients 2 --table inspire-3").contains("cannot be used with"));
 }
 
 #[test]
@@ -216,8 +244,8 @@ fn wrong_arguments_are_named() {
         ("simple --records 64 --dim0 0", "invalid value '0'"),
         ("simple --records 64 --dim0 8 --goal min-time", "cannot be used with"),
         ("plain --records 64 --goal fastest", "a goal is malformed: found fastest"),
-        ("plain --records 64 --threads 0", "0 threads and 5 runs: expected 1 to"),
-        ("plain --records 64 --runs 0", "1 threads and 0 runs: expected 1 to"),
+        ("plain --records 64 --threads 0", "0 threads: expected 1 to 1024 threads"),
+        ("plain --records 64 --runs 0", "0 runs: expected 1 to"),
         (
             "plain --records 4294967296 --record-bytes 64KiB",
             "plain needs 256 TiB of memory: expected at most",

@@ -2,12 +2,12 @@
 
 use papir_bench::depir::sheet::Kind;
 use papir_bench::depir::{self, Config, Set};
-use papir_bench::measure::Effort;
+use papir_bench::effort::Effort;
 use papir_core::NoProgress;
 use papir_schemes::depir::structure::levels::Steps;
 use serde_json::Value;
 
-const EFFORT: Effort = Effort { threads: 2, runs: 1 };
+const EFFORT: Effort = Effort::alone(2, 1);
 const LEAST: Config<'static> = Config::of(Set::Least);
 
 #[test]

@@ -1,7 +1,7 @@
 //! The papers' tables and figures: printed data, definitions and plots.
 
+use papir_bench::effort::Effort;
 use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
-use papir_bench::measure::Effort;
 use papir_bench::schemes;
 use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Status, Table, TableReport};
 use papir_core::Choice;
@@ -9,7 +9,7 @@ use papir_core::cost::Rates;
 use papir_core::{MAX_RECORDS, NoProgress};
 use papir_plan::rates_file::LoadedRates;
 
-const EFFORT: Effort = Effort { threads: 2, runs: 1 };
+const EFFORT: Effort = Effort::alone(2, 1);
 
 fn bench(largest: u64) -> Bench<'static> {
     Bench::new(largest, EFFORT, loaded(Rates::BUILT_IN), &NoProgress)

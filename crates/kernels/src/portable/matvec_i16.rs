@@ -3,7 +3,7 @@
 use super::baseline::Baseline;
 use super::lanes::Lanes;
 use crate::layout::ROWS;
-use crate::stream;
+use crate::stream::Ahead;
 
 /// Bits of a plane.
 pub const PLANE_BITS: u32 = 11;
@@ -25,9 +25,33 @@ pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usi
 const SLAB: usize = 2;
 
 fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
-    let (digits, _) = planes.as_chunks::<2>();
-    let (digits, _) = digits.as_chunks::<P>();
-    pass_lanes::<_, _, SLAB, P>(Baseline, tiles, pairs, digits, out);
+    pass_lanes::<_, _, SLAB, P>(Baseline, tiles, pairs, digits::<P>(planes), out);
+}
+
+/// [`pass`] for several queries.
+pub(crate) fn pass_many(
+    tiles: &[i16],
+    pairs: usize,
+    queries: &[&[i16]],
+    plane_count: usize,
+    outs: &mut [&mut [u64]],
+) {
+    by_planes!(up to 5, plane_count, pass_many_planes(tiles, pairs, queries, outs));
+}
+
+fn pass_many_planes<const P: usize>(
+    tiles: &[i16],
+    pairs: usize,
+    queries: &[&[i16]],
+    outs: &mut [&mut [u64]],
+) {
+    pass_many_lanes::<_, _, SLAB, P>(Baseline, tiles, pairs, queries, outs);
+}
+
+/// The digits of each pair of columns.
+#[inline(always)]
+pub(crate) fn digits<const P: usize>(planes: &[i16]) -> &[[[i16; 2]; P]] {
+    planes.as_chunks::<2>().0.as_chunks::<P>().0
 }
 
 /// The pass with slabs of `S` registers.
@@ -48,10 +72,32 @@ pub(crate) fn pass_lanes<L: Lanes<N>, const N: usize, const S: usize, const P: u
     }
 }
 
+/// The pass for several queries, which use a block of columns in turn while it stays in the
+/// first-level cache.
+#[inline(always)]
+pub(crate) fn pass_many_lanes<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
+    lanes: L,
+    tiles: &[i16],
+    pairs: usize,
+    queries: &[&[i16]],
+    outs: &mut [&mut [u64]],
+) {
+    let slabs = ROWS / (N * S);
+    let (cells, _) = tiles.as_chunks::<2>();
+    let (registers, _) = cells.as_chunks::<N>();
+    let (all, _) = registers.as_chunks::<S>();
+    for (group, tile) in all.chunks_exact(pairs * slabs).enumerate() {
+        for (block, tile) in tile.chunks(FLUSH_PAIRS * slabs).enumerate() {
+            let mut ahead = Ahead::new(queries.len());
+            for (planes, out) in queries.iter().zip(outs.iter_mut()) {
+                let digits = &digits::<P>(planes)[block * FLUSH_PAIRS..][..tile.len() / slabs];
+                add_block(lanes, tile, digits, &mut out[group * ROWS..][..ROWS], &mut ahead);
+            }
+        }
+    }
+}
+
 /// Adds the rows of one group times the query to `out`.
-///
-/// All slabs use a block of columns in turn, while it stays in the first-level cache. A block has
-/// as many pairs as a 32-bit sum holds.
 #[inline(always)]
 pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
@@ -61,17 +107,32 @@ pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usi
 ) {
     let slabs = ROWS / (N * S);
     for (tile, digits) in tile.chunks(FLUSH_PAIRS * slabs).zip(digits.chunks(FLUSH_PAIRS)) {
-        for (slab, out) in out.chunks_exact_mut(N * S).enumerate() {
-            let mut sums = [[lanes.splat(0); S]; P];
-            for (columns, digits) in tile.chunks_exact(slabs).zip(digits) {
-                add(lanes, &columns[slab], digits, &mut sums);
-            }
-            flush(lanes, &sums, out);
-        }
+        add_block(lanes, tile, digits, out, &mut Ahead::new(1));
     }
 }
 
-/// Adds one slab of a pair of columns to the sums of each plane, and prefetches a later one.
+/// Adds a block of columns, at most [`FLUSH_PAIRS`] pairs: as many as a 32-bit sum holds. All slabs use
+/// the block in turn, while it stays in the first-level cache.
+#[inline(always)]
+fn add_block<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
+    lanes: L,
+    tile: &[Slab<N, S>],
+    digits: &[[[i16; 2]; P]],
+    out: &mut [u64],
+    ahead: &mut Ahead,
+) {
+    let slabs = ROWS / (N * S);
+    for (slab, out) in out.chunks_exact_mut(N * S).enumerate() {
+        let mut sums = [[lanes.splat(0); S]; P];
+        for (columns, digits) in tile.chunks_exact(slabs).zip(digits) {
+            ahead.step(tile);
+            add(lanes, &columns[slab], digits, &mut sums);
+        }
+        flush(lanes, &sums, out);
+    }
+}
+
+/// Adds one slab of a pair of columns to the sums of each plane.
 #[inline(always)]
 pub(crate) fn add<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
@@ -79,7 +140,6 @@ pub(crate) fn add<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     digits: &[[i16; 2]; P],
     sums: &mut [[L::Vector; S]; P],
 ) {
-    stream::prefetch(slab);
     let words = lanes.load_all(slab);
     for (sums, &x) in sums.iter_mut().zip(digits) {
         let x = lanes.splat(x);

@@ -6,7 +6,7 @@
 use super::baseline::Baseline;
 use super::lanes::{ByteLanes, Lanes};
 use crate::layout::ROWS;
-use crate::stream;
+use crate::stream::Ahead;
 
 /// Bits of a plane.
 pub const PLANE_BITS: u32 = 8;
@@ -48,9 +48,11 @@ pub(crate) fn pass_lanes<L: ByteLanes<N>, const N: usize, const S: usize>(
             for (values, digits) in values.iter_mut().zip(digits.chunks_exact(4 * plane_count)) {
                 *values = halves(digits);
             }
+            let mut ahead = Ahead::new(1);
             for (slab, out) in out.chunks_exact_mut(N * S).enumerate() {
                 let mut sums = [[lanes.splat(0); S]; 2];
                 for (columns, values) in tile.chunks_exact(slabs).zip(&values) {
+                    ahead.step(tile);
                     add(lanes, &columns[slab], values, &mut sums);
                 }
                 flush::<_, _, _, _, HALF_BITS>(lanes, &sums, out);
@@ -74,7 +76,7 @@ fn halves(digits: &[i8]) -> Halves {
     [low, high].map(|x| [[x[0], x[2]], [x[1], x[3]]])
 }
 
-/// Adds one slab of a quad of columns to the sums of each half, and prefetches a later one.
+/// Adds one slab of a quad of columns to the sums of each half.
 #[inline(always)]
 fn add<L: ByteLanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -82,7 +84,6 @@ fn add<L: ByteLanes<N>, const N: usize, const S: usize>(
     values: &Halves,
     sums: &mut [[L::Vector; S]; 2],
 ) {
-    stream::prefetch(slab);
     for (i, cells) in slab.iter().enumerate() {
         let bytes = lanes.split_bytes(lanes.load(cells));
         for (sums, values) in sums.iter_mut().zip(values) {

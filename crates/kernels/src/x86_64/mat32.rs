@@ -2,7 +2,7 @@
 
 use super::lanes::WideLanes;
 use crate::layout::ROWS;
-use crate::stream;
+use crate::stream::Ahead;
 
 /// Columns of a block, which stays in the first-level cache while all slabs use it.
 const BLOCK_COLUMNS: usize = 32;
@@ -10,9 +10,8 @@ const BLOCK_COLUMNS: usize = 32;
 /// The 64-bit sums of the even rows and of the odd rows of a slab of `S` registers.
 type Sums<V, const S: usize> = [[V; 2]; S];
 
-/// Adds the rows of every group times the vectors to the outputs, in slabs of `S` registers.
-///
-/// If there are several slabs, they use blocks of columns in turn.
+/// Adds the rows of every group times the vectors to the outputs, in slabs of `S` registers, which use
+/// blocks of columns in turn.
 #[inline(always)]
 pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -22,17 +21,18 @@ pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     [out0, out1]: [&mut [i64]; 2],
 ) {
     let slabs = ROWS / (N * S);
-    let block = if slabs == 1 { cols } else { BLOCK_COLUMNS };
     let (registers, _) = tiles.as_chunks::<N>();
     let (columns, _) = registers.as_chunks::<S>();
     let outs = out0.chunks_exact_mut(ROWS).zip(out1.chunks_exact_mut(ROWS));
     for (tile, (out0, out1)) in columns.chunks_exact(cols * slabs).zip(outs) {
-        let ys = ys[0].chunks(block).zip(ys[1].chunks(block));
-        for (tile, (y0, y1)) in tile.chunks(block * slabs).zip(ys) {
+        let ys = ys[0].chunks(BLOCK_COLUMNS).zip(ys[1].chunks(BLOCK_COLUMNS));
+        for (tile, (y0, y1)) in tile.chunks(BLOCK_COLUMNS * slabs).zip(ys) {
             let outs = out0.chunks_exact_mut(N * S).zip(out1.chunks_exact_mut(N * S));
+            let mut ahead = Ahead::new(1);
             for (slab, (out0, out1)) in outs.enumerate() {
                 let mut sums = [[[lanes.splat(0); 2]; S]; 2];
                 for ((column, &y0), &y1) in tile.chunks_exact(slabs).zip(y0).zip(y1) {
+                    ahead.step(tile);
                     add(lanes, &column[slab], [y0, y1], &mut sums);
                 }
                 flush(lanes, &sums[0], out0);
@@ -42,7 +42,7 @@ pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     }
 }
 
-/// Adds a slab of a column times both values to the sums, and prefetches a later one.
+/// Adds a slab of a column times both values to the sums.
 #[inline(always)]
 fn add<L: WideLanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -50,7 +50,6 @@ fn add<L: WideLanes<N>, const N: usize, const S: usize>(
     ys: [i32; 2],
     sums: &mut [Sums<L::Vector, S>; 2],
 ) {
-    stream::prefetch(column);
     for (i, values) in column.iter().enumerate() {
         let even = lanes.load(values);
         let odd = lanes.odd_lanes(even);

@@ -13,11 +13,6 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// Creates bodies from residues modulo both primes, `capacity` in each pack.
-    pub(super) fn from_residues(capacity: usize, residues: [Vec<u32>; 2]) -> Self {
-        Self { capacity, residues }
-    }
-
     /// Creates bodies from the first `capacity` coefficients of one ring element for each pack.
     pub(super) fn from_polys(capacity: usize, polys: &[Poly<Coefficients>]) -> Self {
         let gather =

@@ -2,22 +2,8 @@
 
 use super::key_shape::KeyShape;
 
-/// Exclusive bound on the sum of absolute entries of a row: times residues below 2²⁷ in absolute
-/// value, it stays below 2⁶³.
-pub const MAX_ROW_SUM: u64 = 1 << 36;
-
 /// Exclusive bound on the entries of a packing matrix, which are stored in 32 bits.
 pub const MAX_ENTRY: u64 = 1 << 31;
-
-/// A row of the packing matrix whose product with a key could overflow 64 bits.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("packing matrix: row {row} sums to {found} in absolute value, expected below {MAX_ROW_SUM}")]
-pub struct MatrixError {
-    /// The row.
-    pub row: usize,
-    /// Sum of its absolute entries.
-    pub found: u64,
-}
 
 /// Invalid input of a packing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,9 +25,6 @@ pub enum PackingError {
         /// The bound on an entry.
         found: u64,
     },
-    /// Online sums could overflow.
-    #[error(transparent)]
-    Matrix(#[from] MatrixError),
     /// A key for another packing or another γ.
     #[error("packing key for {found}: expected one for {expected}")]
     Key {

@@ -1,12 +1,13 @@
 //! Packing keys: public masks and the client's bodies.
 
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Form, Poly, Ring, Values};
+use papir_ring::{Poly, Ring, Values};
 
 use super::error::{PackingError, check_count};
 use super::key_shape::KeyShape;
 use crate::gadget::Gadget;
 use crate::key_switch;
+use crate::mod_switch::{lift_elements, round_elements};
 use crate::params::RlweParams;
 
 /// Public half w of a key-switching matrix from τ_e(s) to s.
@@ -77,21 +78,17 @@ impl Setup {
     }
 }
 
-/// The bodies y = −s·w + e + τ_e(s)·g of all matrices of a packing key, which a client sends.
+/// The bodies y = −s·w + e + τ_e(s)·g of all matrices of a packing key, as a client generates them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyBodies<F: Form> {
+pub struct KeyBodies {
     shape: KeyShape,
-    elements: Vec<Poly<F>>,
+    elements: Vec<Poly<Values>>,
 }
 
-impl<F: Form> KeyBodies<F> {
-    /// Creates a key from received elements; `shape` is the shape that the sender claims.
-    ///
-    /// # Errors
-    /// [`PackingError::Count`] if the shape has another number of elements.
-    pub fn new(shape: KeyShape, elements: Vec<Poly<F>>) -> Result<Self, PackingError> {
-        check_count("ring elements of a packing key", elements.len(), shape.elements())?;
-        Ok(Self { shape, elements })
+impl KeyBodies {
+    /// Creates a key from generated elements, as many as the shape has.
+    pub(super) fn generated(shape: KeyShape, elements: Vec<Poly<Values>>) -> Self {
+        Self { shape, elements }
     }
 
     /// Shape of the key.
@@ -100,15 +97,8 @@ impl<F: Form> KeyBodies<F> {
     }
 
     /// ℓ ring elements for each matrix, matrix after matrix.
-    pub fn elements(&self) -> &[Poly<F>] {
+    pub fn elements(&self) -> &[Poly<Values>] {
         &self.elements
-    }
-}
-
-impl KeyBodies<Values> {
-    /// Creates a key from generated elements, as many as the shape has.
-    pub(super) fn generated(shape: KeyShape, elements: Vec<Poly<Values>>) -> Self {
-        Self { shape, elements }
     }
 
     /// Returns the ring elements, in the order of [`KeyBodies::elements`].
@@ -116,10 +106,58 @@ impl KeyBodies<Values> {
         self.elements
     }
 
-    /// Converts to coefficients, the wire form before rounding.
-    pub fn into_coefficients(self, ring: &Ring) -> KeyBodies<Coefficients> {
-        let elements = self.elements.into_iter().map(|y| ring.inverse(y)).collect();
-        KeyBodies { shape: self.shape, elements }
+    /// Rounds all coefficients to `bits` bits, the form in which a client sends them: d words for each
+    /// ring element.
+    pub fn round(&self, ring: &Ring, bits: u32) -> Vec<u64> {
+        round_elements(ring, bits, self.elements.clone())
+    }
+}
+
+/// A key-switching matrix as a client sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundedMatrix<'a> {
+    /// Coefficients modulo 2^bits, d for each of ℓ ring elements.
+    pub words: &'a [u64],
+    /// Bits of a coefficient.
+    pub bits: u32,
+}
+
+/// A packing key as a client sends it: bodies rounded to few bits ([`KeyBodies::round`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoundedKey<'a> {
+    shape: KeyShape,
+    matrices: Vec<RoundedMatrix<'a>>,
+}
+
+impl<'a> RoundedKey<'a> {
+    /// Creates a key from the words of all matrices, matrix after matrix; `bits` has the bits of each
+    /// matrix, and `shape` is the shape that the sender claims.
+    ///
+    /// # Errors
+    /// [`PackingError::Count`] if the shape has another number of words or matrices.
+    pub fn new(shape: KeyShape, bits: &[u32], words: &'a [u64]) -> Result<Self, PackingError> {
+        check_count("matrices of a packing key", bits.len(), shape.matrices)?;
+        check_count("words of a packing key", words.len(), shape.words())?;
+        let words = words.chunks_exact(shape.levels * shape.degree);
+        let matrices = words.zip(bits).map(|(words, &bits)| RoundedMatrix { words, bits }).collect();
+        Ok(Self { shape, matrices })
+    }
+
+    /// Shape of the key.
+    pub fn shape(&self) -> KeyShape {
+        self.shape
+    }
+
+    /// The matrices, in the order of [`Setup::switches`].
+    pub fn matrices(&self) -> &[RoundedMatrix<'a>] {
+        &self.matrices
+    }
+}
+
+impl RoundedMatrix<'_> {
+    /// The ring elements, lifted to q.
+    pub(super) fn lift(&self, ring: &Ring) -> Vec<Poly<Values>> {
+        lift_elements(ring, self.bits, self.words).into_iter().map(|y| ring.forward(y)).collect()
     }
 }
 

@@ -22,6 +22,11 @@ impl KeyShape {
     pub fn elements(&self) -> usize {
         self.matrices * self.levels
     }
+
+    /// Number of their coefficients.
+    pub fn words(&self) -> usize {
+        self.elements() * self.degree
+    }
 }
 
 impl fmt::Display for KeyShape {

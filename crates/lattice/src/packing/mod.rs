@@ -23,8 +23,8 @@ pub mod lwe_masks;
 pub mod ring_packing;
 
 pub use bodies::Bodies;
-pub use error::{MAX_ENTRY, MAX_ROW_SUM, MatrixError, PackingError};
-pub use key::{KeyBodies, OnlineKey, Setup, SwitchMasks};
+pub use error::{MAX_ENTRY, PackingError};
+pub use key::{KeyBodies, OnlineKey, RoundedKey, RoundedMatrix, Setup, SwitchMasks};
 pub use key_shape::KeyShape;
 pub use lwe_masks::LweMasks;
 pub use ring_packing::{Preprocessed, RingPacking, Scratch};

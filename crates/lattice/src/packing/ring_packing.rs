@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::bodies::Bodies;
 use super::error::{PackingError, check_count};
-use super::key::{KeyBodies, OnlineKey, Setup, SwitchMasks};
+use super::key::{KeyBodies, OnlineKey, RoundedKey, RoundedMatrix, Setup, SwitchMasks};
 use super::key_shape::KeyShape;
 use super::lwe_masks::LweMasks;
 use crate::gadget::{Gadget, GadgetParams};
@@ -86,19 +86,16 @@ pub trait RingPacking: Sized + Send + Sync {
     }
 
     /// [`RingPacking::prepare`] after its checks.
-    ///
-    /// # Errors
-    /// [`PackingError::Matrix`].
     fn prepare_slot(
         &self,
         lwe: LweMasks,
         slot: usize,
         unit: &mut [Self::Word],
         scratch: &Scratch,
-    ) -> Result<Preprocessed, PackingError>;
+    ) -> Preprocessed;
 
     /// [`RingPacking::online_key`] after its checks.
-    fn expand(&self, bodies: &[Poly<Coefficients>]) -> Self::Expanded;
+    fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> Self::Expanded;
 
     /// [`RingPacking::pack`] after its checks; `last` holds [`Preprocessed::last`] of all packs.
     fn apply(
@@ -129,7 +126,7 @@ pub trait RingPacking: Sized + Send + Sync {
 
     /// Generates a key for a secret, on the client (GENKSMATY of Algorithm 8 with the sign of
     /// KS.Setup, for each matrix).
-    fn generate_key(&self, secret: &SecretKey, rng: &mut dyn CryptoRng) -> KeyBodies<Values> {
+    fn generate_key(&self, secret: &SecretKey, rng: &mut dyn CryptoRng) -> KeyBodies {
         let (setup, ring) = (self.setup(), self.setup().ring());
         let mut elements = Vec::with_capacity(self.shape().elements());
         for SwitchMasks { exponent, masks } in setup.switches() {
@@ -145,7 +142,7 @@ pub trait RingPacking: Sized + Send + Sync {
     ///
     /// # Errors
     /// [`PackingError::Count`] for wrong numbers of masks or words, [`PackingError::Slot`] for a
-    /// slot outside the unit, and [`PackingError::Matrix`], which random masks do not cause.
+    /// slot outside the unit.
     fn prepare(
         &self,
         lwe: LweMasks,
@@ -158,7 +155,7 @@ pub trait RingPacking: Sized + Send + Sync {
         if slot >= self.slots() {
             return Err(PackingError::Slot { found: slot, slots: self.slots() });
         }
-        self.prepare_slot(lwe, slot, unit, scratch)
+        Ok(self.prepare_slot(lwe, slot, unit, scratch))
     }
 
     /// Offline: [`RingPacking::prepare`] for the masks 0 to `packs`, units in parallel.
@@ -206,12 +203,12 @@ pub trait RingPacking: Sized + Send + Sync {
     ///
     /// # Errors
     /// [`PackingError::Key`] if the key is for another packing or another γ.
-    fn online_key(&self, key: &KeyBodies<Coefficients>) -> Result<OnlineKey<Self::Expanded>, PackingError> {
+    fn online_key(&self, key: &RoundedKey<'_>) -> Result<OnlineKey<Self::Expanded>, PackingError> {
         let (found, expected) = (key.shape(), self.shape());
         if found != expected {
             return Err(PackingError::Key { found, expected });
         }
-        Ok(OnlineKey { shape: found, key: self.expand(key.elements()) })
+        Ok(OnlineKey { shape: found, key: self.expand(key.matrices()) })
     }
 
     /// Online: returns, for each key, the term that packing adds to the bodies of all packs.

@@ -3,7 +3,7 @@
 use crate::support::{self, APPROXIMATE, Case, EXACT, FULL, SMALL, naive_gadget};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::inspiring::Inspiring;
-use papir_lattice::packing::{KeyBodies, LweMasks, PackingError, RingPacking, Scratch};
+use papir_lattice::packing::{LweMasks, PackingError, RingPacking, RoundedKey, Scratch};
 use papir_lattice::params::{Literal, RlweParams};
 use papir_reference::inspiring as naive;
 use papir_ring::prg::Seed;
@@ -13,15 +13,11 @@ const FIVE_DIGITS: GadgetParams = GadgetParams { levels: 5, log_base: 5, drop: 3
 
 fn assert_matches_the_sequential_algorithm(ring: Literal, gadget: GadgetParams) {
     let case = Case::<Inspiring>::over(ring, ring.degree, gadget);
-    let (w, y) = (case.masks(), case.bodies_of(&case.key()));
-    let q = case.ring().modulus();
-    for (pack, packed) in case.pack(3).into_iter().enumerate() {
-        let (vectors, bodies) = (case.vectors(pack), case.lwe_bodies(pack));
+    let (w, q) = (case.masks(), case.ring().modulus());
+    support::assert_matches_sequential(&case, 3, |pack, y| {
         let (g, h) = ((&w[0][..], &y[0][..]), (&w[1][..], &y[1][..]));
-        let expected = naive::pack(&vectors, &bodies, g, h, q, naive_gadget(gadget));
-        assert_eq!(case.ring().to_words(&packed.a), expected.0, "mask of pack {pack}");
-        assert_eq!(case.ring().to_words(&packed.b), expected.1, "body of pack {pack}");
-    }
+        naive::pack(&case.vectors(pack), &case.lwe_bodies(pack), g, h, q, naive_gadget(gadget))
+    });
 }
 
 #[test]
@@ -82,8 +78,10 @@ fn wrong_counts_and_slots_are_refused() {
     assert_eq!(error(lwe(), 0, words - 1).to_string(), "8191 words of a unit: expected 8192");
     assert_eq!(error(lwe(), 1, words), PackingError::Slot { found: 1, slots: 1 });
     let shape = case.packing.shape();
-    let short = KeyBodies::new(shape, case.key().elements()[1..].to_vec()).unwrap_err();
-    assert_eq!(short.to_string(), "3 ring elements of a packing key: expected 4");
+    let short = RoundedKey::new(shape, &[50; 2], &case.key()[1..]).unwrap_err();
+    assert_eq!(short.to_string(), "255 words of a packing key: expected 256");
+    let short = RoundedKey::new(shape, &[50], &case.key()).unwrap_err();
+    assert_eq!(short.to_string(), "1 matrices of a packing key: expected 2");
     let error = case.packing.pack(&vec![0; words], &[], &[]).unwrap_err();
     assert_eq!(error.to_string(), "8192 words of all packs: expected 0");
 }

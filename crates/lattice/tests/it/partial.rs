@@ -3,23 +3,17 @@
 use crate::support::{self, APPROXIMATE, Case, EXACT, FULL, SEED, masks_differ, naive_gadget};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
-use papir_lattice::packing::{KeyBodies, PackingError, RingPacking};
+use papir_lattice::packing::{PackingError, RingPacking, RoundedKey};
 use papir_reference::inspiring as naive;
 
 /// Packs several packs in one batch, so that those of fewer than 64 rows share row groups.
 fn assert_matches_the_sequential_algorithm(degree: usize, gamma: usize, gadget: GadgetParams, packs: usize) {
     let case = Case::<PartialInspiring>::new(degree, gamma, gadget);
-    let (w, y) = (case.masks(), case.bodies_of(&case.key()));
-    let q = case.ring().modulus();
-    for (pack, packed) in case.pack(packs).into_iter().enumerate() {
+    let (w, q) = (case.masks(), case.ring().modulus());
+    support::assert_matches_sequential(&case, packs, |pack, y| {
         let key = (&w[0][..], &y[0][..]);
-        let (vectors, bodies) = (case.vectors(pack), case.lwe_bodies(pack));
-        let expected = naive::partial_pack(&vectors, &bodies, key, q, naive_gadget(gadget));
-        assert_eq!(case.ring().to_words(&packed.a), expected.0, "mask of pack {pack} of {gamma}");
-        let body = case.ring().to_words(&packed.b);
-        assert_eq!(body[..gamma], expected.1[..gamma], "body of pack {pack} of {gamma}");
-        assert!(body[gamma..].iter().all(|&b| b == 0), "only {gamma} coefficients");
-    }
+        naive::partial_pack(&case.vectors(pack), &case.lwe_bodies(pack), key, q, naive_gadget(gadget))
+    });
 }
 
 #[test]
@@ -64,7 +58,8 @@ fn noise_is_as_predicted_with_few_encryptions() {
 fn a_key_of_another_gamma_is_refused() {
     let small = Case::<PartialInspiring>::new(64, 8, APPROXIMATE);
     let large = Case::<PartialInspiring>::new(64, 16, APPROXIMATE);
-    let key = small.key().into_coefficients(small.ring());
+    let key = small.key();
+    let key = small.rounded(&key);
     let found = small.packing.shape();
     let refused = PackingError::Key { found, expected: large.packing.shape() };
     assert_eq!(large.packing.online_key(&key).unwrap_err(), refused);
@@ -81,10 +76,10 @@ fn a_key_of_another_gamma_is_refused() {
 fn a_full_key_is_refused() {
     let partial = Case::<PartialInspiring>::new(64, 32, APPROXIMATE);
     let full = Case::<Inspiring>::new(64, 64, APPROXIMATE);
-    let key = full.key().into_coefficients(full.ring());
-    assert!(matches!(partial.packing.online_key(&key), Err(PackingError::Key { .. })));
-    let short = KeyBodies::new(partial.packing.shape(), key.elements().to_vec()).unwrap_err();
-    assert_eq!(short, PackingError::Count { what: "ring elements of a packing key", found: 4, expected: 2 });
+    let key = full.key();
+    assert!(matches!(partial.packing.online_key(&full.rounded(&key)), Err(PackingError::Key { .. })));
+    let long = RoundedKey::new(partial.packing.shape(), &[50], &key).unwrap_err();
+    assert_eq!(long, PackingError::Count { what: "words of a packing key", found: 256, expected: 128 });
 }
 
 #[test]

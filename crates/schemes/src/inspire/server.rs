@@ -229,17 +229,17 @@ impl<S: Parted> PartsServer<S> {
         self.prepared.select(self.ring_params(), &selectors)
     }
 
-    /// Key material of a query, lifted to q: packing key and RGSW bodies.
+    /// Key material of a query: packing key, and RGSW bodies lifted to q.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for a query of other parameters.
     pub fn read_keys(&self, query: &Query) -> Result<Keys> {
         let (params, ring) = (self.ring_params(), self.ring_params().rlwe().ring());
-        let words = query.keys.chunks_exact(ring.degree()).zip(params.key_elements());
-        let mut elements: Vec<_> = words.flat_map(|(words, bits)| lift_elements(ring, bits, words)).collect();
-        let rgsw = elements.split_off(self.prepared.packing.shape().elements());
-        let rgsw = rgsw.into_iter().map(|poly| ring.forward(poly)).collect();
-        let packing = S::SECTIONS.packs.online_key(&self.prepared.packing, elements)?;
+        let packing = &self.prepared.packing;
+        let (packed, rgsw) = query.keys.split_at(packing.shape().words().min(query.keys.len()));
+        let bits = params.literal().key_bits;
+        let rgsw = lift_elements(ring, bits.rgsw, rgsw).into_iter().map(|poly| ring.forward(poly)).collect();
+        let packing = S::SECTIONS.packs.online_key(packing, &[bits.y_g, bits.y_h], packed)?;
         Ok(Keys { packing, rgsw })
     }
 

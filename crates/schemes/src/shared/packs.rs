@@ -3,11 +3,11 @@
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
 use papir_lattice::packing::{
-    Bodies, KeyBodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking,
+    Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
 };
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::parameters::refused;
@@ -28,16 +28,17 @@ impl Names {
         refused(self.scheme)(error)
     }
 
-    /// Expands a client's packing key, lifted to q.
+    /// Expands a client's packing key from the words of a query; `bits` has the bits of each matrix.
     ///
     /// # Errors
     /// [`Error::Parameters`] for a key of another packing.
     pub(crate) fn online_key<P: RingPacking>(
         self,
         packing: &P,
-        elements: Vec<Poly<Coefficients>>,
+        bits: &[u32],
+        words: &[u64],
     ) -> Result<OnlineKey<P::Expanded>> {
-        let key = KeyBodies::new(packing.shape(), elements).and_then(|key| packing.online_key(&key));
+        let key = RoundedKey::new(packing.shape(), bits, words).and_then(|key| packing.online_key(&key));
         key.map_err(|error| self.refused(error))
     }
 }

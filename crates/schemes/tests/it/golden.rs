@@ -48,7 +48,7 @@ golden! {
     inspire: 300, 100, [
         "e13a2d782ecef174",
         "51bd6e6521cfec53",
-        "5ce0c6364a2af8d5",
+        "5f04056c4d76e8ec",
         "684b789789db8e66",
     ];
     double: 15_000, 2, [
@@ -118,7 +118,7 @@ golden! {
     inspire_batch: 300, 100, [
         "989e3c45f15e0091",
         "a442ae514b62fba9",
-        "8a37778e1aa66a47",
+        "e8693965cff31005",
         "9a2ac665057dd875",
     ];
     simple_batch: 300, 100, [

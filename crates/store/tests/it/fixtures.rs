@@ -104,13 +104,15 @@ fn replay(fixture: &Path) {
         check_records(&*server, &rows(fixture));
     }
 
-    let (query, answer) = (file("query"), file("answer"));
-    let pending = exchange.prepare(&client_of(&file("bundle")));
-    // The answer is decrypted with the client's new secret, so the query must be the recorded one.
-    assert!(pending.queries() == [query.as_slice()], "another query");
-    let found = server.answer(ErasedSession::default(), &query).unwrap();
-    assert!(found == answer, "another answer");
-    assert_eq!(pending.finish(&[answer]).unwrap().unwrap(), exchange.value.as_bytes());
+    // The recorded client understands today's server, and today's client the recorded one: answers may
+    // differ in their rounding.
+    let query = file("query");
+    for answer in [server.answer(ErasedSession::default(), &query).unwrap(), file("answer")] {
+        let pending = exchange.prepare(&client_of(&file("bundle")));
+        // The answer is decrypted with the client's new secret, so the query must be the recorded one.
+        assert!(pending.queries() == [query.as_slice()], "another query");
+        assert_eq!(pending.finish(&[answer]).unwrap().unwrap(), exchange.value.as_bytes());
+    }
 }
 
 /// Prepares a database again from its seed, under the recorded parameters: today's search may choose

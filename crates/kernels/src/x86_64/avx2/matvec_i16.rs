@@ -12,9 +12,30 @@ pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usi
     by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
 }
 
+/// [`pass`] for several queries.
+#[target_feature(enable = "avx2,fma,bmi2")]
+pub(crate) fn pass_many(
+    tiles: &[i16],
+    pairs: usize,
+    queries: &[&[i16]],
+    plane_count: usize,
+    outs: &mut [&mut [u64]],
+) {
+    by_planes!(up to 5, plane_count, pass_many_planes(tiles, pairs, queries, outs));
+}
+
+#[target_feature(enable = "avx2,fma,bmi2")]
+fn pass_many_planes<const P: usize>(
+    tiles: &[i16],
+    pairs: usize,
+    queries: &[&[i16]],
+    outs: &mut [&mut [u64]],
+) {
+    matvec_i16::pass_many_lanes::<_, _, SLAB, P>(Avx2::new(), tiles, pairs, queries, outs);
+}
+
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
-    let (digits, _) = planes.as_chunks::<2>();
-    let (digits, _) = digits.as_chunks::<P>();
+    let digits = matvec_i16::digits::<P>(planes);
     matvec_i16::pass_lanes::<_, _, SLAB, P>(Avx2::new(), tiles, pairs, digits, out);
 }

@@ -4,6 +4,8 @@ pub(crate) mod galois;
 mod lanes;
 pub(crate) mod mat32;
 pub(crate) mod matvec_i16;
+pub(crate) mod matvec_i32;
 pub(crate) mod matvec_u8;
 pub(crate) mod ntt;
+pub(crate) mod peak;
 pub(crate) mod poly_eval;

@@ -1,6 +1,7 @@
 //! Matrix of 8-bit words × query: one instruction sums the four products of a cell.
 
 use std::arch::x86_64::*;
+use std::slice;
 
 use super::lanes::Avx512;
 use crate::layout::ROWS;
@@ -10,6 +11,9 @@ use crate::stream;
 
 /// Registers for a quad of columns of a group.
 const REGISTERS: usize = 4;
+
+/// Quads of columns that are prefetched ahead: a page.
+const AHEAD: usize = 15;
 
 /// A quad of columns of a group: 64 cells of four bytes.
 type Columns = [[[u8; 4]; 16]; REGISTERS];
@@ -40,7 +44,7 @@ fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [[__m512i; 
     let lanes = Avx512::new();
     let mut sums = [[lanes.splat(0); REGISTERS]; P];
     for (columns, digits) in tile.iter().zip(digits) {
-        stream::prefetch(columns);
+        stream::prefetch(slice::from_ref(columns), AHEAD);
         let bytes = lanes.load_all(columns);
         for (sums, &x) in sums.iter_mut().zip(digits) {
             let x = lanes.splat(x);

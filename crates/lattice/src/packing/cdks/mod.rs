@@ -27,11 +27,11 @@ pub mod tree;
 pub use tree::Cdks;
 
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Poly, Values};
 
 use super::bodies::Bodies;
 use super::error::PackingError;
-use super::key::Setup;
+use super::key::{RoundedMatrix, Setup};
 use super::lwe_masks::LweMasks;
 use super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use crate::gadget::{Gadget, GadgetParams};
@@ -69,19 +69,13 @@ impl RingPacking for Cdks {
         self.tree_words(self.top())
     }
 
-    fn prepare_slot(
-        &self,
-        lwe: LweMasks,
-        _: usize,
-        unit: &mut [u32],
-        _: &Scratch,
-    ) -> Result<Preprocessed, PackingError> {
+    fn prepare_slot(&self, lwe: LweMasks, _: usize, unit: &mut [u32], _: &Scratch) -> Preprocessed {
         let a = self.ring().inverse(self.pack_masks(&lwe, 0, self.top(), unit));
-        Ok(Preprocessed { a, last: Vec::new() })
+        Preprocessed { a, last: Vec::new() }
     }
 
-    fn expand(&self, bodies: &[Poly<Coefficients>]) -> Vec<Poly<Values>> {
-        bodies.iter().map(|y| self.ring().forward(y.clone())).collect()
+    fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> Vec<Poly<Values>> {
+        matrices.iter().flat_map(|matrix| matrix.lift(self.ring())).collect()
     }
 
     fn apply(

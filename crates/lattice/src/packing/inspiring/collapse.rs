@@ -5,7 +5,6 @@
 use papir_kernels::galois;
 use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
 
-use super::super::error::MatrixError;
 use super::super::lwe_masks::LweMasks;
 use super::super::ring_packing::{Preprocessed, Scratch};
 use super::aggregate::Aggregate;
@@ -33,30 +32,23 @@ impl<'a> Preprocessor<'a> {
     }
 
     /// Prepares one pack of d masks; writes its matrix to `tiles`: [`super::matrix_words`] words in
-    /// the row groups of [`papir_kernels::mat32`].
-    ///
-    /// # Errors
-    /// [`MatrixError`] if a row could overflow online, which random masks do not cause.
+    /// the row groups of [`papir_kernels::matvec_i32`].
     ///
     /// # Panics
     /// If `tiles` has another length.
-    pub(super) fn prepare(
-        &self,
-        lwe: LweMasks,
-        tiles: &mut [i32],
-        scratch: &Scratch,
-    ) -> Result<Preprocessed, MatrixError> {
+    pub(super) fn prepare(&self, lwe: LweMasks, tiles: &mut [i32], scratch: &Scratch) -> Preprocessed {
         let Chain { ring, gadget, .. } = self.chain;
         let d = ring.degree();
         let aggregate = Aggregate::new(ring, lwe);
         let (a1, a2) = scratch.with(gadget.levels() * d * d, |digits| {
             let ends = self.collapse(&aggregate, digits);
-            matrix::from_digits(d, digits, Slot::only(d), tiles).map(|()| ends)
-        })?;
+            matrix::from_digits(d, digits, Slot::only(d), tiles);
+            ends
+        });
         let last = gadget.decompose_to_values(ring, &a2);
         let mut a = ring.inverse(inner_product(ring, &last, self.last));
         ring.add_assign(&mut a, &a1);
-        Ok(Preprocessed { a, last })
+        Preprocessed { a, last }
     }
 
     /// Both COLLAPSEHALF, ρ = I and ρ = τ_h: returns the components that remain under s and τ_h(s).

@@ -1,11 +1,11 @@
 //! InspiRING (InsPIRe, Algorithm 1).
 
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Poly, Values};
 
 use super::super::bodies::Bodies;
 use super::super::error::PackingError;
-use super::super::key::Setup;
+use super::super::key::{RoundedMatrix, Setup};
 use super::super::lwe_masks::LweMasks;
 use super::super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use super::collapse::Preprocessor;
@@ -56,26 +56,18 @@ impl RingPacking for Inspiring {
     }
 
     /// PACK on masks.
-    fn prepare_slot(
-        &self,
-        lwe: LweMasks,
-        _: usize,
-        unit: &mut [i32],
-        scratch: &Scratch,
-    ) -> Result<Preprocessed, PackingError> {
+    fn prepare_slot(&self, lwe: LweMasks, _: usize, unit: &mut [i32], scratch: &Scratch) -> Preprocessed {
         let masks = |i: usize| self.setup.switches()[i].masks.as_slice();
         let preprocessor = Preprocessor::new(self.setup.ring(), self.setup.gadget(), masks(0), masks(1));
-        Ok(preprocessor.prepare(lwe, unit, scratch)?)
+        preprocessor.prepare(lwe, unit, scratch)
     }
 
-    fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
-        let (g, h) = bodies.split_at(bodies.len() / 2);
-        OnlineKey::new(self.setup.ring(), g, h.to_vec())
+    fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> OnlineKey {
+        OnlineKey::new(self.setup.ring(), matrices)
     }
 
     fn apply(&self, words: &[i32], _: usize, last: &[&[Poly<Values>]], keys: &[&OnlineKey]) -> Vec<Bodies> {
-        let added = online::pack(self.setup.ring(), words, last, keys);
-        added.into_iter().map(|packs| Bodies::from_polys(self.capacity(), &packs)).collect()
+        online::pack(self.setup.ring(), (self.capacity(), last.len()), words, last, keys)
     }
 
     fn variance(setting: &Setting, gadget: GadgetParams, _: usize) -> f64 {

@@ -2,10 +2,10 @@
 //!
 //! Column (i, c) is Σ_e X^{ce}·Dᵢ,ₑ over the n exponents e = 1 + j·2d/n; its first n rows are kept.
 
-use papir_kernels::{mat32, monomial};
+use papir_kernels::{matvec_i32, monomial};
 use rayon::prelude::*;
 
-use super::super::error::{MAX_ENTRY, MAX_ROW_SUM, MatrixError, PackingError};
+use super::super::error::{MAX_ENTRY, PackingError};
 use super::exponents::bit_reverse;
 use crate::gadget::Gadget;
 
@@ -25,7 +25,7 @@ pub const fn matrix_words(degree: usize, levels: usize) -> usize {
 
 /// Packs of n rows in one unit: several if n is smaller than a row group.
 pub const fn slots(n: usize) -> usize {
-    if n < mat32::ROWS { mat32::ROWS / n } else { 1 }
+    if n < matvec_i32::ROWS { matvec_i32::ROWS / n } else { 1 }
 }
 
 /// Words of a unit: max(n, 64) rows, ℓ·d columns.
@@ -54,33 +54,20 @@ impl Slot {
 /// `digits` holds the digits of all steps, Dᵢ,ₑ of e = 1 + j·2d/n at (i·n + j)·d; it is
 /// overwritten.
 ///
-/// # Errors
-/// [`MatrixError`].
-///
 /// # Panics
 /// If a slice has another length, or the rows are neither whole row groups nor a part of one.
-pub fn from_digits(
-    degree: usize,
-    digits: &mut [i32],
-    slot: Slot,
-    tiles: &mut [i32],
-) -> Result<(), MatrixError> {
+pub fn from_digits(degree: usize, digits: &mut [i32], slot: Slot, tiles: &mut [i32]) {
     let (rows, columns) = (slot.rows, digits.len() / slot.rows);
-    let whole = (slots(rows) * rows).is_multiple_of(mat32::ROWS) && slot.index < slots(rows);
+    let whole = (slots(rows) * rows).is_multiple_of(matvec_i32::ROWS) && slot.index < slots(rows);
     assert!(whole && tiles.len() == columns * slots(rows) * rows, "the row groups of a unit");
     digits.par_chunks_exact_mut(rows * degree).for_each(|level| {
         // Σ_e X^{ce}·D_e = X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform that depends only on c
         // modulo n.
         monomial::dft_i32(level, degree, &mut vec![0; degree]);
     });
-    let mut sums = vec![0; rows];
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
         let block = Block { degree, slot, columns, first, digits };
-        block.write(tiles, &mut sums);
-    }
-    match sums.iter().position(|&sum| sum >= MAX_ROW_SUM) {
-        Some(row) => Err(MatrixError { row, found: sums[row] }),
-        None => Ok(()),
+        block.write(tiles);
     }
 }
 
@@ -94,18 +81,14 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Writes the columns to every row group, and adds absolute values to the sums of the rows.
-    fn write(&self, tiles: &mut [i32], sums: &mut [u64]) {
-        let run = self.slot.rows.min(mat32::ROWS);
-        let groups = tiles.chunks_exact_mut(self.columns * mat32::ROWS);
-        for (g, (group, sums)) in groups.zip(sums.chunks_exact_mut(run)).enumerate() {
+    /// Writes the columns to every row group.
+    fn write(&self, tiles: &mut [i32]) {
+        let run = self.slot.rows.min(matvec_i32::ROWS);
+        let groups = tiles.chunks_exact_mut(self.columns * matvec_i32::ROWS);
+        for (g, group) in groups.enumerate() {
             for column in self.first..(self.first + BLOCK_COLUMNS).min(self.columns) {
-                let place = column * mat32::ROWS + self.slot.index * run;
-                let out = &mut group[place..place + run];
-                self.column(column, g * run, out);
-                for (sum, entry) in sums.iter_mut().zip(out) {
-                    *sum += u64::from(entry.unsigned_abs());
-                }
+                let place = column * matvec_i32::ROWS + self.slot.index * run;
+                self.column(column, g * run, &mut group[place..place + run]);
             }
         }
     }

@@ -18,7 +18,7 @@
 //! The online part is linear in y_g. A step of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ), and τ_e(y) = Σ_c
 //! y\[c\]·X^{ce}. So y\[c\] multiplies the column Σ_e X^{ce}·Dᵢ,ₑ, which is the same for all
 //! clients. The columns form an n × ℓd matrix (only the first n rows are needed) with entries below
-//! 2^31, applied over the integers to the centred residues of y. A partial pack stores only its n =
+//! 2^31, applied to the words of y as they are sent: modulo 2^k. A partial pack stores only its n =
 //! γ rows, γ/d of the size of a full pack, and 64/γ packs of fewer than 64 rows share a row group.
 
 pub mod aggregate;
@@ -29,7 +29,6 @@ pub mod matrix;
 pub mod online;
 pub mod partial;
 
-pub use super::error::MatrixError;
 pub use super::lwe_masks::LweMasks;
 pub use super::ring_packing::Preprocessed;
 pub use exponents::GENERATOR;

@@ -2,107 +2,80 @@
 //!
 //! It computes b + M·y_g + digits·y_h, which is linear in the client's bodies. A partial pack has
 //! no y_h.
+//!
+//! A client sends y_g as y′ = round(y_g·2^k/q), and the server multiplies these words: M·y′ modulo 2^k,
+//! scaled by q/2^k, is M·y_g up to M times the rounding errors, which the bound on the noise counts
+//! ([`crate::noise::Setting::key_switch`]). Lifting y′ to q first would give the same up to M times
+//! further rounding errors, and would need two products for each entry instead of one.
 
-use papir_kernels::gadget::centre;
-use papir_kernels::mat32;
-use papir_kernels::pointwise::Modulus;
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_kernels::matvec_i32;
+use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
+use super::super::bodies::Bodies;
+use super::super::key::RoundedMatrix;
 use crate::key_switch::inner_product;
 
 /// A client's packing key, expanded for the online part.
 #[derive(Clone, Debug)]
 pub struct OnlineKey {
-    /// y_g in coefficients, centred, ℓ·d words modulo each prime.
-    g: [Vec<i32>; 2],
-    /// y_h in values.
+    /// y_g in coefficients modulo 2^bits, ℓ·d words.
+    g: Vec<u64>,
+    bits: u32,
+    /// y_h in values; empty for a partial pack.
     h: Vec<Poly<Values>>,
 }
 
 impl OnlineKey {
-    /// Expands y_g and y_h from coefficients, their wire form.
-    pub fn new(ring: &Ring, g: &[Poly<Coefficients>], h: Vec<Poly<Coefficients>>) -> Self {
-        let centred = |prime: usize| {
-            let mut words = vec![0; g.len() * ring.degree()];
-            for (out, poly) in words.chunks_exact_mut(ring.degree()).zip(g) {
-                centre(out, poly.parts()[prime], ring.primes()[prime]);
-            }
-            words
+    /// Expands y_g and, for a full pack, y_h.
+    pub(super) fn new(ring: &Ring, matrices: &[RoundedMatrix<'_>]) -> Self {
+        let [g, last @ ..] = matrices else {
+            return Self { g: Vec::new(), bits: 1, h: Vec::new() };
         };
-        Self { g: [centred(0), centred(1)], h: h.into_iter().map(|poly| ring.forward(poly)).collect() }
-    }
-
-    /// Expands y_g alone: the key of a partial pack.
-    pub(super) fn without_last(ring: &Ring, g: &[Poly<Coefficients>]) -> Self {
-        Self::new(ring, g, Vec::new())
+        Self { g: g.words.to_vec(), bits: g.bits, h: last.iter().flat_map(|h| h.lift(ring)).collect() }
     }
 }
 
-/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h: for each key,
-/// one polynomial for each pack.
+/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h, for each key.
 ///
-/// `tiles` holds the packs' matrices one after another, `last` their last digits. The keys of
-/// several clients share one pass over the matrices.
+/// `tiles` holds the matrices of `packs` packs of `capacity` rows one after another, `last` their last
+/// digits, if they have any. The keys of several clients share one pass over the matrices.
 pub(super) fn pack(
     ring: &Ring,
+    (capacity, packs): (usize, usize),
     tiles: &[i32],
     last: &[&[Poly<Values>]],
     keys: &[&OnlineKey],
-) -> Vec<Vec<Poly<Coefficients>>> {
-    let d = ring.degree();
-    let sums = multiply(tiles, keys);
-    let finished = sums.par_iter().zip(keys).map(|([first, second], key)| {
-        let parts = first.par_chunks_exact(d).zip(second.par_chunks_exact(d)).zip(last);
-        parts.map(|((first, second), last)| finish(ring, [first, second], last, key)).collect()
+) -> Vec<Bodies> {
+    let finished = multiply(tiles, keys).into_par_iter().zip(keys).map(|(mut sums, key)| {
+        sums.iter_mut().for_each(|sum| *sum &= (1 << key.bits) - 1);
+        let mut bodies = Bodies::from_sums(ring, capacity, packs, &sums, key.bits);
+        if !last.is_empty() {
+            let switched = last.par_iter().map(|last| ring.inverse(inner_product(ring, last, &key.h)));
+            bodies.add_assign(ring, &Bodies::from_polys(capacity, &switched.collect::<Vec<_>>()));
+        }
+        bodies
     });
     finished.collect()
 }
 
-/// Returns M·y_g over the integers for the residues modulo each prime; rows are split between
-/// threads.
-pub(super) fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<[Vec<i64>; 2]> {
-    let Some(columns) = keys.first().map(|key| key.g[0].len()) else {
+/// Returns M·y_g for each key, modulo 2^bits at least; rows are split between threads.
+fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<Vec<u64>> {
+    let Some(bits) = keys.iter().map(|key| key.bits).max() else {
         return Vec::new();
     };
+    let columns = keys[0].g.len();
     // Each thread takes whole row groups, so that the keys share its part of the pass.
-    let groups = (tiles.len() / (columns * mat32::ROWS)).div_ceil(rayon::current_num_threads()).max(1);
-    let vectors: Vec<[&[i32]; 2]> = keys.iter().map(|key| [&key.g[0][..], &key.g[1][..]]).collect();
-    let parts: Vec<Vec<[Vec<i64>; 2]>> = tiles
-        .par_chunks(groups * columns * mat32::ROWS)
+    let groups = (tiles.len() / (columns * matvec_i32::ROWS)).div_ceil(rayon::current_num_threads()).max(1);
+    let vectors: Vec<&[u64]> = keys.iter().map(|key| &key.g[..]).collect();
+    let parts: Vec<Vec<Vec<u64>>> = tiles
+        .par_chunks(groups * columns * matvec_i32::ROWS)
         .map(|tiles| {
-            let rows = tiles.len() / columns;
-            let mut sums = vec![[vec![0; rows], vec![0; rows]]; keys.len()];
-            let mut outs: Vec<[&mut [i64]; 2]> =
-                sums.iter_mut().map(|[a, b]| [&mut a[..], &mut b[..]]).collect();
-            mat32::pass_many(tiles, columns, &vectors, &mut outs);
+            let mut sums = vec![vec![0; tiles.len() / columns]; keys.len()];
+            let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+            matvec_i32::pass_many(tiles, columns, &vectors, bits, &mut outs);
             sums
         })
         .collect();
-    let gather =
-        |i: usize, prime: usize| parts.iter().flat_map(|part| part[i][prime].iter().copied()).collect();
-    (0..keys.len()).map(|i| [gather(i, 0), gather(i, 1)]).collect()
-}
-
-fn finish(ring: &Ring, sums: [&[i64]; 2], last: &[Poly<Values>], key: &OnlineKey) -> Poly<Coefficients> {
-    let mut body = ring.inverse(inner_product(ring, last, &key.h));
-    ring.add_assign(&mut body, &Poly::from_residues(residues(ring, sums).concat()));
-    body
-}
-
-/// Reduces signed sums modulo both primes.
-pub(super) fn residues(ring: &Ring, sums: [&[i64]; 2]) -> [Vec<u32>; 2] {
-    let [first, second] = sums;
-    let [q1, q2] = ring.primes();
-    let reduce = |sums: &[i64], prime| sums.iter().map(|&sum| residue(sum, prime)).collect();
-    [reduce(first, q1), reduce(second, q2)]
-}
-
-/// Reduces a signed word modulo q.
-fn residue(sum: i64, prime: Modulus) -> u32 {
-    // Adding a multiple of q just below 2^63 makes the word nonnegative.
-    let q = u64::from(prime.value());
-    let bias = (1u64 << 63) / q * q;
-    // sum ≥ −2^63 + q by the row check of the matrix, so this neither wraps nor becomes negative.
-    prime.reduce((sum as u64).wrapping_add(bias))
+    (0..keys.len()).map(|i| parts.iter().flat_map(|part| part[i].iter().copied()).collect()).collect()
 }

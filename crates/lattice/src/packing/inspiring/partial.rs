@@ -1,17 +1,17 @@
 //! PartialInspiRING (InsPIRe, Algorithm 2).
 
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Poly, Values};
 
 use super::super::bodies::Bodies;
 use super::super::error::PackingError;
-use super::super::key::Setup;
+use super::super::key::{RoundedMatrix, Setup};
 use super::super::lwe_masks::LweMasks;
 use super::super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use super::aggregate::Aggregate;
 use super::collapse::Chain;
 use super::matrix::{self, Slot, check_entries};
-use super::online::{OnlineKey, multiply, residues};
+use super::online::{self, OnlineKey};
 use crate::gadget::{Gadget, GadgetParams};
 use crate::noise::Setting;
 use crate::params::RlweParams;
@@ -61,13 +61,7 @@ impl RingPacking for PartialInspiring {
     }
 
     /// TRANSFORMPARTIAL, line 4 of PARTIALPACK, and COLLAPSEPARTIAL.
-    fn prepare_slot(
-        &self,
-        lwe: LweMasks,
-        slot: usize,
-        unit: &mut [i32],
-        scratch: &Scratch,
-    ) -> Result<Preprocessed, PackingError> {
+    fn prepare_slot(&self, lwe: LweMasks, slot: usize, unit: &mut [i32], scratch: &Scratch) -> Preprocessed {
         let (ring, gadget, capacity) = (self.setup.ring(), self.setup.gadget(), self.capacity());
         let d = ring.degree();
         let aggregate = Aggregate::new(ring, lwe);
@@ -75,26 +69,20 @@ impl RingPacking for PartialInspiring {
         let chain = Chain::new(ring, gadget, masks, Self::generator(d, capacity), capacity);
         let a = scratch.with(gadget.levels() * capacity * d, |digits| {
             let a = chain.collapse(&aggregate, 1, &mut digits.chunks_exact_mut(d).collect::<Vec<_>>());
-            matrix::from_digits(d, digits, Slot { rows: capacity, index: slot }, unit).map(|()| a)
-        })?;
-        Ok(Preprocessed { a, last: Vec::new() })
+            matrix::from_digits(d, digits, Slot { rows: capacity, index: slot }, unit);
+            a
+        });
+        Preprocessed { a, last: Vec::new() }
     }
 
-    fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
-        OnlineKey::without_last(self.setup.ring(), bodies)
+    fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> OnlineKey {
+        OnlineKey::new(self.setup.ring(), matrices)
     }
 
     fn apply(&self, words: &[i32], packs: usize, _: &[&[Poly<Values>]], keys: &[&OnlineKey]) -> Vec<Bodies> {
         // The rows of units are those of their packs, in order; the last unit may have unused
         // slots.
-        let rows = packs * self.capacity();
-        let bodies = |[first, second]: &[Vec<i64>; 2]| {
-            Bodies::from_residues(
-                self.capacity(),
-                residues(self.setup.ring(), [&first[..rows], &second[..rows]]),
-            )
-        };
-        multiply(words, keys).iter().map(bodies).collect()
+        online::pack(self.setup.ring(), (self.capacity(), packs), words, &[], keys)
     }
 
     fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {

@@ -4,8 +4,9 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::noise::Setting;
-use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, RingPacking};
+use papir_lattice::packing::{Bodies, LweMasks, Preprocessed, RingPacking, RoundedKey};
 use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::secret::SecretKey;
@@ -61,8 +62,23 @@ impl<P: RingPacking> Case<P> {
         self.params.ring()
     }
 
-    pub fn key(&self) -> KeyBodies<Values> {
-        self.packing.generate_key(&self.secret, &mut rng(3))
+    pub fn key(&self) -> Vec<u64> {
+        self.key_from(3)
+    }
+
+    /// Returns a key of the secret in the form in which it is sent.
+    pub fn key_from(&self, stream: u8) -> Vec<u64> {
+        self.packing.generate_key(&self.secret, &mut rng(stream)).round(self.ring(), self.bits())
+    }
+
+    /// Returns the bits of a key's coefficients: as many as fit below q.
+    pub fn bits(&self) -> u32 {
+        self.ring().modulus().ilog2()
+    }
+
+    pub fn rounded<'k>(&self, key: &'k [u64]) -> RoundedKey<'k> {
+        let shape = self.packing.shape();
+        RoundedKey::new(shape, &vec![self.bits(); shape.matrices], key).unwrap()
     }
 
     /// Returns w of all matrices, as coefficients.
@@ -70,9 +86,12 @@ impl<P: RingPacking> Case<P> {
         self.packing.setup().switches().iter().map(|switch| self.words(&switch.masks)).collect()
     }
 
-    /// Returns y of all matrices, as coefficients.
-    pub fn bodies_of(&self, key: &KeyBodies<Values>) -> Vec<Vec<Vec<u64>>> {
-        key.elements().chunks_exact(self.packing.shape().levels).map(|part| self.words(part)).collect()
+    /// Returns y of all matrices, as coefficients lifted to q.
+    pub fn bodies_of(&self, key: &[u64]) -> Vec<Vec<Vec<u64>>> {
+        let (shape, switch) = (self.packing.shape(), PowerSwitch::new(self.ring().modulus(), self.bits()));
+        let lifted: Vec<u64> = key.iter().map(|&word| switch.up(word)).collect();
+        let elements: Vec<Vec<u64>> = lifted.chunks_exact(shape.degree).map(<[u64]>::to_vec).collect();
+        elements.chunks_exact(shape.levels).map(<[Vec<u64>]>::to_vec).collect()
     }
 
     fn words(&self, polys: &[Poly<Values>]) -> Vec<Vec<u64>> {
@@ -112,15 +131,19 @@ impl<P: RingPacking> Case<P> {
         self.pack_under(packs, &keys).remove(0)
     }
 
+    /// Prepares `packs` packs.
+    pub fn prepare(&self, packs: usize) -> (Vec<P::Word>, Vec<Preprocessed>) {
+        let mut words = vec![zero_word::<P>(); self.packing.words(packs)];
+        let masks = |pack: usize| LweMasks::from_vectors(self.ring(), &self.vectors(pack));
+        let prepared = self.packing.prepare_all(packs, masks, &mut words).unwrap();
+        (words, prepared)
+    }
+
     /// Packs `packs` packs under several keys of the one secret.
-    pub fn pack_under(&self, packs: usize, keys: &[KeyBodies<Values>]) -> Vec<Vec<Rlwe>> {
+    pub fn pack_under(&self, packs: usize, keys: &[Vec<u64>]) -> Vec<Vec<Rlwe>> {
         let (ring, packing) = (self.ring(), &self.packing);
-        let mut words = vec![zero_word::<P>(); packing.words(packs)];
-        let masks = |pack: usize| LweMasks::from_vectors(ring, &self.vectors(pack));
-        let prepared = packing.prepare_all(packs, masks, &mut words).unwrap();
-        let ready =
-            |key: &KeyBodies<Values>| packing.online_key(&key.clone().into_coefficients(ring)).unwrap();
-        let keys: Vec<_> = keys.iter().map(ready).collect();
+        let (words, prepared) = self.prepare(packs);
+        let keys: Vec<_> = keys.iter().map(|key| packing.online_key(&self.rounded(key)).unwrap()).collect();
         let all =
             packing.pack(&words, &prepared.iter().collect::<Vec<_>>(), &keys.iter().collect::<Vec<_>>());
         let lwe: Vec<u64> = (0..packs).flat_map(|pack| self.lwe_bodies(pack)).collect();
@@ -146,6 +169,50 @@ impl<P: RingPacking> Case<P> {
     }
 }
 
+/// Checks `packs` packs of InspiRING against a sequential algorithm, which returns the mask and the
+/// body of a pack under bodies y.
+///
+/// The algorithm multiplies y modulo q, and the online part words modulo 2^bits. So the stored matrix M
+/// is multiplied here: M·y modulo q must give the algorithm's body, and M·y′ modulo 2^bits, lifted, the
+/// packing's.
+pub fn assert_matches_sequential<P: RingPacking<Word = i32>>(
+    case: &Case<P>,
+    packs: usize,
+    naive: impl Fn(usize, &[Vec<Vec<u64>>]) -> (Vec<u64>, Vec<u64>),
+) {
+    let (ring, q, capacity) = (case.ring(), case.ring().modulus(), case.packing.capacity());
+    let ((words, prepared), key) = (case.prepare(packs), case.key());
+    let columns = case.packing.shape().levels * ring.degree();
+    let product = |pack: usize, y: &[u64], modulus: i128| -> Vec<i128> {
+        let entry = |row: usize, c: usize| words[row / 64 * 64 * columns + c * 64 + row % 64];
+        let sum =
+            |row: usize| (0..columns).map(|c| i128::from(entry(row, c)) * i128::from(y[c])).sum::<i128>();
+        (pack * capacity..(pack + 1) * capacity).map(|row| sum(row).rem_euclid(modulus)).collect()
+    };
+    // The last step alone: the packing under a key whose y_g is zero.
+    let mut last = key.clone();
+    last[..columns].fill(0);
+    let y = case.bodies_of(&key);
+    let switch = PowerSwitch::new(q, case.bits());
+    let (packed, rest) =
+        (case.pack_under(packs, std::slice::from_ref(&key)), case.pack_under(packs, &[last]));
+    for pack in 0..packs {
+        let (mask, body) = naive(pack, &y);
+        assert_eq!(ring.to_words(&prepared[pack].a), mask, "mask of pack {pack} of {capacity}");
+        let rest = &ring.to_words(&rest[0][pack].b)[..capacity];
+        let plus_rest = |sums: Vec<u64>| -> Vec<u64> {
+            sums.iter().zip(rest).map(|(&sum, &rest)| (sum + rest) % q).collect()
+        };
+        let modulo_q = product(pack, &y[0].concat(), q.into()).into_iter().map(|sum| sum as u64).collect();
+        assert_eq!(plus_rest(modulo_q), body[..capacity], "matrix of pack {pack} of {capacity}");
+        let sums = product(pack, &key[..columns], 1 << case.bits());
+        let lifted = sums.into_iter().map(|sum| switch.up(sum as u64)).collect();
+        let found = ring.to_words(&packed[0][pack].b);
+        assert_eq!(plus_rest(lifted), found[..capacity], "body of pack {pack} of {capacity}");
+        assert!(found[capacity..].iter().all(|&b| b == 0), "only {capacity} coefficients");
+    }
+}
+
 fn zero_word<P: RingPacking>() -> P::Word {
     bytemuck::Zeroable::zeroed()
 }
@@ -164,7 +231,7 @@ pub fn assert_noise_is_predicted<P: RingPacking>(
         packed.iter().enumerate().flat_map(|(pack, packed)| case.errors(pack, packed)).collect();
     let variance = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
     let modulus = case.ring().modulus() as f64;
-    let setting = Setting::error_like(ring.degree, modulus, ring.sigma, 62);
+    let setting = Setting::error_like(ring.degree, modulus, ring.sigma, case.bits());
     let bits = |variance: f64| variance.log2() / 2.0;
     let (measured, bound) = (bits(variance), bits(P::variance(&setting, gadget, capacity)));
     let (name, d) = (P::NAME, ring.degree);
@@ -176,8 +243,7 @@ pub fn assert_noise_is_predicted<P: RingPacking>(
 /// Asserts that a key gives the same bodies alone and together with other keys.
 pub fn assert_keys_do_not_mix<P: RingPacking>(capacity: usize) {
     let case = Case::<P>::new(64, capacity, APPROXIMATE);
-    let key = |stream| case.packing.generate_key(&case.secret, &mut rng(stream));
-    let keys = [key(3), key(4), key(5)];
+    let keys = [3, 4, 5].map(|stream| case.key_from(stream));
     let together = case.pack_under(3, &keys);
     for (key, together) in keys.iter().zip(&together) {
         assert_eq!(&case.pack_under(3, std::slice::from_ref(key))[0], together);

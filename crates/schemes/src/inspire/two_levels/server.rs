@@ -17,7 +17,6 @@ use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_change
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Change, Description, Progress, Records, Result};
 use papir_kernels::matvec_i16;
-use papir_lattice::mod_switch::lift_elements;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
 use papir_lattice::packing::{Bodies, OnlineKey, Preprocessed, RingPacking};
 use papir_lattice::rlwe::Rlwe;
@@ -204,13 +203,14 @@ impl Server {
         self.params.rlwe().ring()
     }
 
-    /// Line 6: packing keys of queries, lifted to q.
+    /// Line 6: packing keys of queries.
     pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
         let read = |query: &&Query| {
-            let bits = self.params.literal().key_bits;
-            let mut elements = lift_elements(self.ring(), bits, &query.keys).into_iter();
+            let (bits, mut rest) = (self.params.literal().key_bits, &query.keys[..]);
             let key = |packing: &PartialInspiring| {
-                SECOND.online_key(packing, elements.by_ref().take(packing.shape().elements()).collect())
+                let (words, others) = rest.split_at(packing.shape().words().min(rest.len()));
+                rest = others;
+                SECOND.online_key(packing, &[bits], words)
             };
             Ok(Keys(self.packings.distinct().iter().map(key).collect::<Result<_>>()?))
         };

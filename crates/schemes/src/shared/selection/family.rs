@@ -7,10 +7,12 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::inspiring::{Inspiring, OnlineKey, PartialInspiring, matrix::unit_words};
-use papir_lattice::packing::{Bodies, LweMasks, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use papir_lattice::packing::{
+    Bodies, LweMasks, PackingError, Preprocessed, RingPacking, RoundedMatrix, Scratch, Setup,
+};
 use papir_lattice::params::RlweParams;
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly, Values};
+use papir_ring::{Poly, Values};
 
 use crate::shared::parameters::READ_RATE;
 
@@ -82,10 +84,6 @@ fn node_products(capacity: usize, levels: usize) -> f64 {
     (capacity - 1) as f64 * (0.065 + 0.075 * levels as f64)
 }
 
-/// log₂ of the bound on expected sums of absolute entries in a row of a packing matrix. The packing
-/// refuses 2³⁶; the rest is room for chance.
-const MAX_ROW_SUM_LOG2: f64 = 35.7;
-
 /// The packing for a capacity. Keys record which one they belong to.
 #[derive(Clone, Debug)]
 pub enum AnyInspiring {
@@ -133,18 +131,12 @@ impl RingPacking for AnyInspiring {
         forward!(self, packing => packing.last_elements())
     }
 
-    fn prepare_slot(
-        &self,
-        lwe: LweMasks,
-        slot: usize,
-        unit: &mut [i32],
-        scratch: &Scratch,
-    ) -> Result<Preprocessed, PackingError> {
+    fn prepare_slot(&self, lwe: LweMasks, slot: usize, unit: &mut [i32], scratch: &Scratch) -> Preprocessed {
         forward!(self, packing => packing.prepare_slot(lwe, slot, unit, scratch))
     }
 
-    fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
-        forward!(self, packing => packing.expand(bodies))
+    fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> OnlineKey {
+        forward!(self, packing => packing.expand(matrices))
     }
 
     fn apply(
@@ -189,15 +181,10 @@ impl Family for InspiringFamily {
         capacity == degree
     }
 
-    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits;
-    /// a row's absolute entries have an expected sum of ℓ·d·√n·z·√(2/π)/√12.
+    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool {
         let base = 2f64.powi(gadget.log_base.min(64) as i32);
-        let mean = base * (capacity as f64 / (6.0 * std::f64::consts::PI)).sqrt();
-        let row = mean * (gadget.levels * degree) as f64;
-        (2..=degree).contains(&capacity)
-            && capacity as f64 * base / 2.0 < 2f64.powi(31)
-            && row.log2() < MAX_ROW_SUM_LOG2
+        (2..=degree).contains(&capacity) && capacity as f64 * base / 2.0 < 2f64.powi(31)
     }
 
     fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64 {

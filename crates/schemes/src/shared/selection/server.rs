@@ -3,7 +3,7 @@
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Error, Progress, Result};
 use papir_kernels::matvec_i16::ROWS;
-use papir_lattice::mod_switch::{PowerSwitch, lift_elements};
+use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
 use papir_lattice::selection::{SelectorMasks, WordMatrix, matrix_words};
 use papir_ring::prg::Seed;
@@ -134,13 +134,13 @@ impl<F: Family> PackedMatrix<F> {
         Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 
-    /// The packing key of a query, lifted to q.
+    /// The packing key of a query.
     ///
     /// # Errors
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
     pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<F>> {
-        let elements = lift_elements(self.params.rlwe.ring(), self.params.bits.key, &query.keys);
-        names(self.params.scheme).online_key(&self.packing, elements)
+        let bits = vec![self.params.bits.key; self.packing.shape().matrices];
+        names(self.params.scheme).online_key(&self.packing, &bits, &query.keys)
     }
 
     /// Selects rows for each query, in one pass over the matrix. `singles` holds the words of the

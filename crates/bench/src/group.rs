@@ -1,0 +1,91 @@
+//! Answers to several clients together.
+
+use std::time::Instant;
+
+use getrandom::SysRng;
+use papir_core::{Error as CoreError, NoProgress, Progress, read_record};
+use rand_core::UnwrapErr;
+
+use crate::Result;
+use crate::clock::median;
+use crate::effort::Plan;
+use crate::memory;
+use crate::prepared::{Prepared, Registration, indices};
+
+/// Times of a group's answers, one per run.
+#[derive(Default)]
+pub(crate) struct Group {
+    pub(crate) seconds: Vec<f64>,
+    pub(crate) core_seconds: Vec<f64>,
+    pub(crate) wrong: usize,
+}
+
+impl Group {
+    /// Median wall time of the group in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        median(self.seconds.clone())
+    }
+
+    /// Median processor time of the group in seconds.
+    pub(crate) fn core_seconds(&self) -> f64 {
+        median(self.core_seconds.clone())
+    }
+}
+
+impl Prepared {
+    /// Answers the queries of `plan.effort.clients` clients together, once as a warm-up and then in
+    /// each run. Every record is compared with its source.
+    pub(crate) fn group(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Group> {
+        let (clients, runs) = (plan.effort.clients, plan.effort.runs + 1);
+        let client = self.scheme.client(&self.server.public())?;
+        let mut members = (0..clients)
+            .map(|_| self.register(client.as_ref()))
+            .collect::<Result<Vec<Option<Registration>>>>()?;
+        let mut group = Group::default();
+        // A ticket may take minutes, so queries with tickets are answered repeatedly.
+        let (rounds, answers) = if self.server.describe().limits.tickets { (1, runs) } else { (runs, 1) };
+        let wanted = indices(plan.records.shape().records(), rounds * clients);
+        for (round, wanted) in wanted.chunks(clients).enumerate() {
+            let mut made = Vec::with_capacity(clients);
+            for (member, index) in members.iter_mut().zip(wanted) {
+                if let Some(member) = member {
+                    self.prepare(client.as_ref(), member, plan.holds(), &mut Default::default())?;
+                }
+                let state = member.as_mut().map(|member| &mut member.state);
+                made.push(client.query(state, &[*index], &mut UnwrapErr(SysRng))?);
+            }
+            let queries: Vec<&[u8]> = made.iter().map(|(_, query)| &query[..]).collect();
+            let mut last = Vec::new();
+            for answer in 0..answers {
+                last = self.answer_group(&members, &queries, &mut group)?;
+                if round + answer == 0 {
+                    (group.seconds, group.core_seconds) = Default::default();
+                }
+                progress.advance(1);
+            }
+            for (((secret, _), answer), index) in made.into_iter().zip(last).zip(wanted) {
+                let expected = [read_record(plan.expected, *index)?];
+                let records = client.extract(secret, &answer);
+                group.wrong += usize::from(!records.is_ok_and(|records| records == expected));
+            }
+        }
+        Ok(group)
+    }
+
+    fn answer_group(
+        &self,
+        members: &[Option<Registration>],
+        queries: &[&[u8]],
+        group: &mut Group,
+    ) -> Result<Vec<Vec<u8>>> {
+        let sessions = members.iter().map(|member| member.as_ref().map(Registration::session));
+        let requests: Vec<_> = sessions.map(Option::unwrap_or_default).zip(queries.iter().copied()).collect();
+        let (start, core) = (Instant::now(), memory::processor_time());
+        let answers = self.server.answer_many(&requests, &NoProgress);
+        let wall = start.elapsed();
+        let core = memory::processor_time().zip(core).map(|(now, before)| now - before);
+        group.seconds.push(wall.as_secs_f64());
+        group.core_seconds.push(core.unwrap_or(wall).as_secs_f64());
+        Ok(answers.into_iter().collect::<std::result::Result<_, CoreError>>()?)
+    }
+}
