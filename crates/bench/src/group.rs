@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use getrandom::SysRng;
+use papir_core::erased::{ErasedClient, ErasedSecret};
 use papir_core::{Error as CoreError, NoProgress, Progress, read_record};
 use rand_core::UnwrapErr;
 
@@ -10,7 +11,7 @@ use crate::Result;
 use crate::clock::median;
 use crate::effort::Plan;
 use crate::memory;
-use crate::prepared::{Prepared, Registration, indices};
+use crate::prepared::{Prepared, Registration, Tally, indices};
 
 /// Times of a group's answers, one per run.
 #[derive(Default)]
@@ -38,26 +39,18 @@ impl Prepared {
     pub(crate) fn group(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Group> {
         let (clients, runs) = (plan.effort.clients, plan.effort.runs + 1);
         let client = self.scheme.client(&self.server.public())?;
-        let mut members = (0..clients)
-            .map(|_| self.register(client.as_ref()))
-            .collect::<Result<Vec<Option<Registration>>>>()?;
+        let members = (0..clients).map(|_| self.register(client.as_ref()));
+        let mut members = members.collect::<Result<Vec<Option<Registration>>>>()?;
         let mut group = Group::default();
         // A ticket may take minutes, so queries with tickets are answered repeatedly.
         let (rounds, answers) = if self.server.describe().limits.tickets { (1, runs) } else { (runs, 1) };
         let wanted = indices(plan.records.shape().records(), rounds * clients);
         for (round, wanted) in wanted.chunks(clients).enumerate() {
-            let mut made = Vec::with_capacity(clients);
-            for (member, index) in members.iter_mut().zip(wanted) {
-                if let Some(member) = member {
-                    self.prepare(client.as_ref(), member, plan.holds(), &mut Default::default())?;
-                }
-                let state = member.as_mut().map(|member| &mut member.state);
-                made.push(client.query(state, &[*index], &mut UnwrapErr(SysRng))?);
-            }
+            let made = self.group_queries(plan, client.as_ref(), &mut members, wanted)?;
             let queries: Vec<&[u8]> = made.iter().map(|(_, query)| &query[..]).collect();
             let mut last = Vec::new();
             for answer in 0..answers {
-                last = self.answer_group(&members, &queries, &mut group)?;
+                last = self.answer_group(plan, &members, &queries, &mut group)?;
                 if round + answer == 0 {
                     (group.seconds, group.core_seconds) = Default::default();
                 }
@@ -72,8 +65,28 @@ impl Prepared {
         Ok(group)
     }
 
+    /// A query of each member, with its secret.
+    fn group_queries(
+        &self,
+        plan: &Plan<'_>,
+        client: &dyn ErasedClient,
+        members: &mut [Option<Registration>],
+        wanted: &[u64],
+    ) -> Result<Vec<(ErasedSecret, Vec<u8>)>> {
+        let query = |(member, index): (&mut Option<Registration>, &u64)| {
+            if let Some(member) = member {
+                self.prepare(client, member, plan.holds(), &mut Tally::default())?;
+            }
+            let state = member.as_mut().map(|member| &mut member.state);
+            Ok(client.query(state, &[*index], &mut UnwrapErr(SysRng))?)
+        };
+        members.iter_mut().zip(wanted).map(query).collect()
+    }
+
+    /// Times one call of [`ErasedServer::answer_many`](papir_core::erased::ErasedServer).
     fn answer_group(
         &self,
+        plan: &Plan<'_>,
         members: &[Option<Registration>],
         queries: &[&[u8]],
         group: &mut Group,
@@ -82,10 +95,11 @@ impl Prepared {
         let requests: Vec<_> = sessions.map(Option::unwrap_or_default).zip(queries.iter().copied()).collect();
         let (start, core) = (Instant::now(), memory::processor_time());
         let answers = self.server.answer_many(&requests, &NoProgress);
-        let wall = start.elapsed();
-        let core = memory::processor_time().zip(core).map(|(now, before)| now - before);
-        group.seconds.push(wall.as_secs_f64());
-        group.core_seconds.push(core.unwrap_or(wall).as_secs_f64());
+        let wall = start.elapsed().as_secs_f64();
+        let core = memory::processor_time().zip(core).map(|(now, before)| (now - before).as_secs_f64());
+        group.seconds.push(wall);
+        // Without the system's count, as if all threads worked all the time.
+        group.core_seconds.push(core.unwrap_or(wall * plan.effort.threads as f64));
         Ok(answers.into_iter().collect::<std::result::Result<_, CoreError>>()?)
     }
 }

@@ -15,6 +15,7 @@
 use crate::backend::Backend;
 pub use crate::layout::ROWS;
 pub use crate::portable::matvec_i16::PLANE_BITS;
+use crate::portable::matvec_i16::centre;
 use crate::tile;
 
 /// The most planes that a query may have.
@@ -54,11 +55,6 @@ pub fn pack_planes(values: &[u64], bits: u32, plane_count: usize, out: &mut Vec<
             out.push(next_digit(&mut odd));
         }
     }
-}
-
-/// The representative in `[−2^(bits−1), 2^(bits−1))` of a value modulo 2^`bits`.
-fn centre(value: u64, bits: u32) -> i64 {
-    (value << (64 - bits)) as i64 >> (64 - bits)
 }
 
 /// Removes and returns the lowest balanced digit of 11 bits.

@@ -16,16 +16,12 @@ pub(crate) const FLUSH_PAIRS: usize = 31;
 /// A slab of rows of a pair of columns: `S` registers of `N` cells.
 pub(crate) type Slab<const N: usize, const S: usize> = [[[i16; 2]; N]; S];
 
-/// Adds the rows of every group times the query to `out`.
-pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
-    by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
-}
-
 /// Registers of a slab: the sums of five planes fit the registers of the CPU.
 const SLAB: usize = 2;
 
-fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
-    pass_lanes::<_, _, SLAB, P>(Baseline, tiles, pairs, digits::<P>(planes), out);
+/// Adds the rows of every group times the query to `out`.
+pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
+    pass_many(tiles, pairs, &[planes], plane_count, &mut [out]);
 }
 
 /// [`pass`] for several queries.
@@ -54,25 +50,7 @@ pub(crate) fn digits<const P: usize>(planes: &[i16]) -> &[[[i16; 2]; P]] {
     planes.as_chunks::<2>().0.as_chunks::<P>().0
 }
 
-/// The pass with slabs of `S` registers.
-#[inline(always)]
-pub(crate) fn pass_lanes<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
-    lanes: L,
-    tiles: &[i16],
-    pairs: usize,
-    digits: &[[[i16; 2]; P]],
-    out: &mut [u64],
-) {
-    let (cells, _) = tiles.as_chunks::<2>();
-    let (registers, _) = cells.as_chunks::<N>();
-    let (slabs, _) = registers.as_chunks::<S>();
-    let tiles = slabs.chunks_exact(pairs * ROWS / (N * S));
-    for (tile, out) in tiles.zip(out.chunks_exact_mut(ROWS)) {
-        add_tile(lanes, tile, digits, out);
-    }
-}
-
-/// The pass for several queries, which use a block of columns in turn while it stays in the
+/// The pass with slabs of `S` registers. Queries use a block of columns in turn while it stays in the
 /// first-level cache.
 #[inline(always)]
 pub(crate) fn pass_many_lanes<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
@@ -132,6 +110,11 @@ fn add_block<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     }
 }
 
+/// The representative in `[−2^(bits−1), 2^(bits−1))` of a value modulo 2^`bits`.
+pub(crate) fn centre(value: u64, bits: u32) -> i64 {
+    (value << (64 - bits)) as i64 >> (64 - bits)
+}
+
 /// Adds one slab of a pair of columns to the sums of each plane.
 #[inline(always)]
 pub(crate) fn add<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
@@ -175,12 +158,10 @@ mod tests {
         let pairs = 2 * FLUSH_PAIRS + 5;
         let number = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let tiles: Vec<i16> = (0..2 * pairs * 2 * ROWS).map(|i| number(i) as i16).collect();
-        let digits: Vec<[[i16; 2]; 3]> = (0..pairs)
-            .map(|k| [[0, 1], [2, 3], [4, 5]].map(|i| i.map(|i| number(6 * k + i) as i16 >> 5)))
-            .collect();
+        let planes: Vec<i16> = (0..6 * pairs).map(|i| number(i) as i16 >> 5).collect();
         let (mut plain, mut used) = ([7; 2 * ROWS], [7; 2 * ROWS]);
-        pass_lanes::<_, _, SLAB, 3>(Plain, &tiles, pairs, &digits, &mut plain);
-        pass_lanes::<_, _, SLAB, 3>(Baseline, &tiles, pairs, &digits, &mut used);
+        pass_many_lanes::<_, _, SLAB, 3>(Plain, &tiles, pairs, &[&planes], &mut [&mut plain]);
+        pass_many_lanes::<_, _, SLAB, 3>(Baseline, &tiles, pairs, &[&planes], &mut [&mut used]);
         assert_eq!(plain, used);
     }
 }

@@ -1,6 +1,7 @@
 //! Matrix of 32-bit words × vectors in two halves: see [`crate::matvec_i32`].
 
 use super::mat32;
+use super::matvec_i16::centre;
 use crate::layout::ROWS;
 
 /// Bits of the lower half of a value.
@@ -47,15 +48,10 @@ fn split(values: &[u64], bits: u32) -> [Vec<i32>; 2] {
     let low = values.iter().map(|&value| centre(value, bits) as i32).collect();
     let high = |&value: &u64| {
         let value = centre(value, bits);
-        // A low half of 2^31 or more is read as negative. Wrapping is correct: sums are modulo 2^64.
+        // A low half of 2^31 or more is read as negative, which the high half makes up for.
         (value.wrapping_sub(i64::from(value as i32)) >> HALF_BITS) as i32
     };
     [low, values.iter().map(high).collect()]
-}
-
-/// The representative in `[−2^(bits−1), 2^(bits−1))` of a value modulo 2^`bits`.
-fn centre(value: u64, bits: u32) -> i64 {
-    (value << (64 - bits)) as i64 >> (64 - bits)
 }
 
 /// Adds the sums of both halves to the outputs, modulo 2^bits. Sums that wrapped modulo 2^64 are still

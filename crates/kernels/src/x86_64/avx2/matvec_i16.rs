@@ -9,7 +9,7 @@ const SLAB: usize = 2;
 /// Adds the rows of every group times the query to `out`.
 #[target_feature(enable = "avx2,fma,bmi2")]
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
-    by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
+    pass_many(tiles, pairs, &[planes], plane_count, &mut [out]);
 }
 
 /// [`pass`] for several queries.
@@ -32,10 +32,4 @@ fn pass_many_planes<const P: usize>(
     outs: &mut [&mut [u64]],
 ) {
     matvec_i16::pass_many_lanes::<_, _, SLAB, P>(Avx2::new(), tiles, pairs, queries, outs);
-}
-
-#[target_feature(enable = "avx2,fma,bmi2")]
-fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
-    let digits = matvec_i16::digits::<P>(planes);
-    matvec_i16::pass_lanes::<_, _, SLAB, P>(Avx2::new(), tiles, pairs, digits, out);
 }

@@ -46,10 +46,10 @@ fn pass_many_planes<const P: usize>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
-    let digits = matvec_i16::digits::<P>(planes);
     if pairs < STREAMED_PAIRS {
-        return matvec_i16::pass_lanes::<_, _, SLAB, P>(Avx512::new(), tiles, pairs, digits, out);
+        return pass_many_planes::<P>(tiles, pairs, &[planes], &mut [out]);
     }
+    let digits = matvec_i16::digits::<P>(planes);
     let (cells, _) = tiles.as_chunks::<2>();
     let (registers, _) = cells.as_chunks::<16>();
     let (columns, _) = registers.as_chunks::<SLAB>();
