@@ -198,10 +198,11 @@ fn keys(layout: &KeywordLayout) -> Lines {
 
 /// Describes security and failures of a lookup of this many records.
 fn guarantees(description: &Description, records: usize) -> Lines {
-    let security =
-        description.security.as_ref().map_or("none: nothing is encrypted".to_owned(), |security| {
-            format!("{:.1} bits ({})", security.bits, security.source)
-        });
+    let security = match (&description.security, description.privacy) {
+        (Some(security), _) => format!("{:.1} bits ({})", security.bits, security.source),
+        (None, Privacy::Private) => "perfect: a query does not depend on the index".to_owned(),
+        (None, Privacy::NotPrivate(_)) => "none: nothing is encrypted".to_owned(),
+    };
     let what = if description.limits.batch > 1 { "batch" } else { "lookup" };
     let failure = match description.lookup_failure_log2(records) {
         f64::NEG_INFINITY => "never: every answer decodes".to_owned(),

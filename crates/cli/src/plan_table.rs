@@ -21,8 +21,12 @@ const COLUMNS: [Column; 13] = [
     ("memory", |offer| units::bytes(offer.memory_bytes)),
     ("snapshot", |offer| units::bytes(offer.snapshot_bytes)),
     ("offline", |offer| units::seconds(offer.setup_s)),
-    ("security", |offer| offer.security_bits.map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))),
-    ("failure", |offer| format!("2^{:.0}", offer.failure_log2)),
+    // Every offer is private: one that encrypts nothing hides the index from unbounded attackers.
+    ("security", |offer| offer.security_bits.map_or("perfect".to_owned(), |bits| format!("{bits:.1} bits"))),
+    ("failure", |offer| match offer.failure_log2 {
+        f64::NEG_INFINITY => "never".to_owned(),
+        log2 => format!("2^{log2:.0}"),
+    }),
 ];
 
 /// Selects the table's rows: all offers or, if `most` is given, at most that many per scheme,

@@ -55,11 +55,13 @@ pub enum Operation {
     /// The work for one coefficient in the value of a polynomial at one point, with many
     /// coefficients and points.
     Term,
+    /// Compressing one byte of records.
+    Deflate,
 }
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Select16,
         Self::Select8,
         Self::Matrix,
@@ -77,6 +79,7 @@ impl Operation {
         Self::DecryptRow,
         Self::Copy,
         Self::Term,
+        Self::Deflate,
     ];
 
     /// The operation's name in rates files.
@@ -99,6 +102,7 @@ impl Operation {
             Self::DecryptRow => "decrypt_row",
             Self::Copy => "copy",
             Self::Term => "term",
+            Self::Deflate => "deflate",
         }
     }
 
@@ -122,7 +126,7 @@ impl Rates {
     pub const BUILT_IN: Self = {
         let one = [
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,
-            2.6e-7, 5e-10, 4e-10,
+            2.6e-7, 5e-10, 4e-10, 4e-8,
         ];
         Self { threads: 1, one, all: one }
     };

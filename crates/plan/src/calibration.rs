@@ -11,6 +11,10 @@
 //! Both InsPIRe databases spend setup time on the same two operations; a linear system separates
 //! them. Like real databases, all three are larger than usual caches.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use papir_core::cost::{Operation, Rates, Work};
 use papir_core::{Choice, Goal, Shape};
 use papir_kernels::pointwise::Modulus;
@@ -170,6 +174,7 @@ impl Observed {
         seconds.set(Operation::DecryptRow, per_extract(simple, Operation::DecryptRow));
         seconds.set(Operation::Copy, copy_seconds(self.packed.material_bytes as usize));
         seconds.set(Operation::Term, evaluation_seconds());
+        seconds.set(Operation::Deflate, compression_seconds());
         seconds
     }
 
@@ -186,9 +191,9 @@ impl Observed {
         let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
         // Different clients or queries run these on different threads, independently. `calibrate`
         // raises 0 to the single-thread time divided by the number of threads.
-        for op in
-            alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term])
-        {
+        let independent =
+            [Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term, Operation::Deflate];
+        for op in alone.into_iter().chain(independent) {
             seconds.set(op, 0.0);
         }
         seconds
@@ -276,6 +281,24 @@ fn evaluation_seconds() -> f64 {
     let seconds = start.elapsed().as_secs_f64();
     std::hint::black_box(&values);
     seconds / (coefficients.len() * POINTS) as f64
+}
+
+/// Measures the seconds per byte of compressing digits in random order, which takes longer than
+/// compressing text.
+fn compression_seconds() -> f64 {
+    const BYTES: usize = 1 << 20;
+    let mut state = 1u64;
+    let mut digit = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        b'0' + (state >> 33) as u8 % 10
+    };
+    let digits: Vec<u8> = (0..BYTES).map(|_| digit()).collect();
+    let start = std::time::Instant::now();
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    let written = encoder.write_all(std::hint::black_box(&digits)).and_then(|()| encoder.finish());
+    let seconds = start.elapsed().as_secs_f64();
+    std::hint::black_box(written.is_ok());
+    seconds / BYTES as f64
 }
 
 /// Bytes of a packing matrix per row: two digits of 2048 words of 32 bits.

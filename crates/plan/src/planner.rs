@@ -1,7 +1,9 @@
 //! The planner: chooses a scheme and its parameters for a database, connection and machine.
 
 use papir_core::cost::{Operation, Rates};
+use papir_core::scheme::Scheme;
 use papir_core::{Candidate, FailureBound, Goal, Privacy, Shape, Target};
+use papir_schemes::download::Download;
 use papir_schemes::registry;
 use serde::Serialize;
 
@@ -210,9 +212,14 @@ impl Choice {
         let (name, lookup) = (best.name(), units::seconds(best.lookup_s));
         let what = if best.batch > 1 { format!("batch of {} lookups", best.batch) } else { "lookup".into() };
         let why = format!("{name}: the least time of a {what}, {lookup} ({})", parts.join(", "));
-        match self.others.iter().find(|other| other.scheme != best.scheme).or(self.others.first()) {
+        let next = match self.others.iter().find(|other| other.scheme != best.scheme).or(self.others.first())
+        {
             None => format!("{why}; nothing else can serve it."),
             Some(next) => format!("{why}; {} takes {}.", next.name(), units::seconds(next.lookup_s)),
+        };
+        match best.scheme == Download::NAME {
+            true => format!("{next} Every client has all records."),
+            false => next,
         }
     }
 }
@@ -270,7 +277,8 @@ fn single_offers(demand: &Demand, rates: &Rates) -> (Vec<Offer>, Vec<LeftOut>) {
     let (mut offers, mut left_out) = (Vec::new(), Vec::new());
     for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
         // Batch schemes answer many lookups at once; a single lookup uses the underlying scheme.
-        if registry::batches_named(scheme.name()).is_some() {
+        let batches = registry::batches_named(scheme.name());
+        if batches.is_some_and(|batches| !batches.serves_single_lookups()) {
             let reason = "for many lookups at once: chosen by `papir build --batch`".to_owned();
             left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             continue;
@@ -281,7 +289,9 @@ fn single_offers(demand: &Demand, rates: &Rates) -> (Vec<Offer>, Vec<LeftOut>) {
                 let reason = "its clients register first: available only by name".to_owned();
                 left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             }
-            Ok(candidates) if candidates.iter().any(|one| one.description.limits.batch > 1) => {
+            Ok(candidates)
+                if batches.is_none() && candidates.iter().any(|one| one.description.limits.batch > 1) =>
+            {
                 let reason = "for thousands of lookups at once: available only by name".to_owned();
                 left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             }

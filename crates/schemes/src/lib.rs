@@ -8,6 +8,7 @@
 pub mod batched;
 pub mod depir;
 pub mod double;
+pub mod download;
 pub mod inspire;
 pub mod pirouette;
 pub mod plain;

@@ -3,13 +3,14 @@
 use std::sync::OnceLock;
 
 use papir_core::erased::{Erased, ErasedScheme, candidate_of};
-use papir_core::scheme::Scheme;
+use papir_core::scheme::{Parameters, Scheme};
 use papir_core::{Candidate, Error, Result, Shape, Target};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::depir::Depir;
 use crate::double::Double;
 use crate::double::packed::{Inspire0, Ypir};
+use crate::download::{Download, DownloadParams};
 use crate::inspire::Inspire;
 use crate::inspire::parts::InspireInParts;
 use crate::inspire::two_levels::Inspire2;
@@ -154,6 +155,13 @@ const BUILT_IN: &[Listing] = &[
             server's time is linear in the database",
         assumption: "ring-LWE over Z_Q[X]/(Xⁿ + 1) with a ternary secret, fresh for each query",
     },
+    Listing {
+        scheme: &Erased::<Download>::new(),
+        paper: "none: trivial PIR",
+        purpose: "Small databases: clients fetch all records once per version, compressed, and each of \
+            them has the whole database",
+        assumption: "none: a query does not depend on the index",
+    },
 ];
 
 /// Schemes outside this crate that have a number, with the reason why they are not private. They
@@ -221,17 +229,22 @@ pub fn by_id(id: u16) -> Result<&'static dyn ErasedScheme> {
     find(|_, candidate| candidate == id, &format!("number {id}"))
 }
 
-/// A scheme whose databases are prepared for batches.
+/// A scheme whose databases are prepared for batches, or whose queries hold many indices anyway.
 #[derive(Clone, Copy)]
 pub struct OfBatches {
     /// The scheme.
     pub scheme: &'static dyn ErasedScheme,
-    /// The scheme below.
+    /// The scheme below; itself if it needs no other preparation for batches.
     below: &'static str,
     candidate: fn(Shape, Target, usize) -> Result<Candidate>,
 }
 
 impl OfBatches {
+    /// Returns true if the scheme also serves single lookups.
+    pub fn serves_single_lookups(&self) -> bool {
+        self.below == self.scheme.name()
+    }
+
     /// The best parameters for batches of up to `capacity` records.
     ///
     /// # Errors
@@ -256,6 +269,19 @@ const OF_BATCHES: &[OfBatches] = &[
         scheme: &Erased::<Batched<Simple>>::new(),
         below: Simple::NAME,
         candidate: candidate::<Simple>,
+    },
+    OfBatches {
+        scheme: &Erased::<Download>::new(),
+        below: Download::NAME,
+        candidate: |shape, target, capacity| {
+            let candidate = candidate_of(&DownloadParams::choose(shape, target)?);
+            match candidate.description.limits.batch {
+                largest if capacity > largest => {
+                    Err(Error::BatchSize { scheme: Download::NAME, found: capacity, capacity: largest })
+                }
+                _ => Ok(candidate),
+            }
+        },
     },
 ];
 

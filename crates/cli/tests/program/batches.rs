@@ -83,6 +83,33 @@ fn depir_looks_up_a_file_of_numbers_in_one_query() {
     fails_with(&["get", &service.url, "--batch", &outside], &["90", "out of range"]);
 }
 
+/// Small databases are fetched whole: the file is small, lookups and batches of keys take one short
+/// exchange each, and a new version is fetched again.
+#[test]
+fn a_downloaded_database_is_looked_up_at_home() {
+    let folder = Folder::new();
+    let rows: String = (0..1000).map(|i| format!("key {i},value {i}\n")).collect();
+    let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
+    let words = folder.path("words.papir");
+    let columns = ["--key", "word", "--value", "meaning", "--scheme", "download"];
+    let built = succeeds(&[&["build", &source, "--out", &words], &columns[..]].concat());
+    assert!(built.contains("perfect") && built.contains("never"), "{built}");
+    let length = std::fs::metadata(&words).unwrap().len();
+    assert!(length < 64 << 10, "1,000 short values take {length} bytes");
+    let service = Service::start(&[&words], &[]);
+    assert_eq!(succeeds(&["get", &service.url, "key 7"]), "value 7\n");
+    let many: String = (0..500).map(|i| format!("key {}\n", i * 3)).collect();
+    let many = folder.write("many.txt", many);
+    let (found, costs) = batch(&service, &many);
+    assert_eq!(found.len(), 500);
+    assert_eq!((&found[5]["value"], &found[499]["value"]), (&"value 15".into(), &Value::Null));
+    assert!(costs["upload_bytes"].as_u64().unwrap() < 100, "{costs}");
+    let changes = folder.write("changes.csv", "word,meaning\nkey 7,changed\n");
+    succeeds(&["update", &words, "--from", &changes]);
+    let service = Service::start(&[&words], &[]);
+    assert_eq!(succeeds(&["get", &service.url, "key 7"]), "changed\n");
+}
+
 #[test]
 fn invalid_batches_are_refused_in_one_line() {
     let folder = Folder::new();
@@ -94,7 +121,7 @@ fn invalid_batches_are_refused_in_one_line() {
     };
     build(&["--batch", "0"], &["0", "1 to 1024"]);
     build(&["--batch", "1025"], &["1025", "1 to 1024"]);
-    build(&["--batch", "8", "--scheme", "zip"], &["zip", "inspire, simple for batches"]);
+    build(&["--batch", "8", "--scheme", "zip"], &["zip", "inspire, simple, download for batches"]);
     build(&["--batch", "8", "--scheme", "auto"], &["--batch"]);
     let numbers = folder.numbers(9, "simple");
     let service = Service::start(&[&numbers], &[]);

@@ -62,6 +62,7 @@ conformance! {
     respire: Config::slow(), Config::long();
     pirouette_encrypted: one_small(Config::quick()), few_columns(Config::long());
     depir: few_entries(Config::quick()), more_entries(Config::long());
+    download: Config::quick(), Config::long();
 }
 
 /// Records of at most 64 bits, the limit of DoublePIR.

@@ -40,8 +40,9 @@ fn every_private_scheme_keeps_the_bound_or_refuses_it() {
                     let description = found.unwrap().description;
                     let failure = description.failure_log2;
                     assert!(failure <= bound.log2(), "{name}: 2^{failure} for {bound}");
-                    assert_eq!(description.failure_bound, bound, "{name}");
-                    assert!(description.security.unwrap().bits >= 128.0, "{name}");
+                    let never = failure == f64::NEG_INFINITY;
+                    assert!(never || description.failure_bound == bound, "{name}");
+                    assert!(description.security.is_none_or(|security| security.bits >= 128.0), "{name}");
                     continue;
                 };
                 let error = found.unwrap_err().to_string();
@@ -136,4 +137,5 @@ conformance! {
     zipdouble: &Erased::<ZipDouble<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()), [(257, 3)], [];
     inspire_batch: named("inspire-batch"), [(1021, 8)], [(211, 16)];
     simple_batch: named("simple-batch"), [(1021, 8)], [(211, 16)];
+    download: named("download"), [(1021, 8)], [(211, 16)];
 }

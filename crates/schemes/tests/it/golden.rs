@@ -157,6 +157,12 @@ golden! {
         "14f04cce34b941dd",
         "46a74d858c80a988",
     ];
+    download: 300, 100, [
+        "b55136e61fe28dde",
+        "a898731f82ff1354",
+        "a7a909778d4b4ca5",
+        "75be635aa0bcfa15",
+    ];
 }
 
 /// The name of the scheme that the function `test` tests.

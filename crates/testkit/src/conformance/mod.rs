@@ -16,8 +16,10 @@ mod messages;
 mod readback;
 mod state;
 
+use chacha20::ChaCha20Rng;
 use papir_core::erased::ErasedScheme;
 use papir_core::{Privacy, Target};
+use rand_core::SeedableRng;
 
 pub use config::{Config, shapes};
 use fixture::Fixture;
@@ -67,7 +69,20 @@ fn check_description(fixture: &Fixture<'_>) {
     let never = failure == f64::NEG_INFINITY;
     assert!(never || description.failure_bound == bound, "{shape:?}: {}", description.failure_bound);
     if description.privacy == Privacy::Private {
-        let security = description.security.expect("a private scheme states its security");
-        assert!(security.bits >= 128.0, "{shape:?}: {} bits", security.bits);
+        match description.security {
+            Some(security) => assert!(security.bits >= 128.0, "{shape:?}: {} bits", security.bits),
+            None => check_unconditional_privacy(fixture),
+        }
     }
+}
+
+/// The queries of a private scheme that encrypts nothing are a function of randomness alone: from
+/// the same randomness, every index makes the same query.
+fn check_unconditional_privacy(fixture: &Fixture<'_>) {
+    let query = |index| {
+        let mut rng = ChaCha20Rng::seed_from_u64(fixture.shape.records());
+        fixture.client.query(None, &[index], &mut rng).expect("a query").1
+    };
+    let last = fixture.shape.records() - 1;
+    assert!(query(0) == query(last), "{:?}: a query depends on its index", fixture.shape);
 }

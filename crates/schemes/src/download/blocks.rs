@@ -1,0 +1,206 @@
+//! Packed records, compressed in blocks.
+//!
+//! ```text
+//! lengths   4 bytes for each block
+//! blocks    one after the other
+//! ```
+//!
+//! A block holds [`BLOCK_BYTES`] of the packed records, the last one the rest. It is a DEFLATE
+//! stream (RFC 1951) where that is shorter than the bytes themselves, else those bytes: a block as
+//! long as its content is not compressed. Blocks are packed and unpacked by all threads, and an
+//! update packs only those that changed.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::ops::Range;
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use papir_core::codec::Reader;
+use papir_core::{
+    AlignedBytes, Blob, Change, Error, Progress, Records, Result, Shape, check_read, copy_packed,
+};
+use rayon::prelude::*;
+
+use crate::shared::stored_records;
+
+/// Bytes of packed records in a block.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+/// Bytes at the start of a block that tell whether compressing the rest is worth the time.
+const PROBE_BYTES: usize = 1 << 16;
+/// Bytes of a block's length.
+const LENGTH_BYTES: usize = 4;
+
+/// Packed records, compressed.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    shape: Shape,
+    bytes: Blob,
+    /// Where each block is in `bytes`.
+    places: Vec<Range<usize>>,
+}
+
+/// Number of blocks of `total` bytes.
+fn count(total: u64) -> u64 {
+    total.div_ceil(BLOCK_BYTES as u64)
+}
+
+/// Least bytes of the blocks of `total` bytes.
+pub(super) fn shortest(total: u64) -> u64 {
+    count(total) * (LENGTH_BYTES as u64 + 1)
+}
+
+/// Most bytes of the blocks of `total` bytes: not compressed.
+pub(super) fn longest(total: u64) -> u64 {
+    count(total) * LENGTH_BYTES as u64 + total
+}
+
+impl Blocks {
+    /// Compresses all records.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(super) fn pack(scheme: &'static str, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+        let shape = records.shape();
+        let packed = stored_records::copy(scheme, shape, records, progress)?;
+        progress.stage("compress", count(shape.total_bytes()));
+        let blocks = packed.par_chunks(BLOCK_BYTES).map(|content| {
+            progress.advance(1);
+            deflated(content)
+        });
+        Self::join(shape, &blocks.collect::<Vec<_>>())
+    }
+
+    /// Blocks one after the other, behind their lengths.
+    fn join<B: AsRef<[u8]>>(shape: Shape, blocks: &[B]) -> Result<Self> {
+        let lengths = blocks.iter().flat_map(|block| (block.as_ref().len() as u32).to_le_bytes());
+        let mut bytes: Vec<u8> = lengths.collect();
+        blocks.iter().for_each(|block| bytes.extend_from_slice(block.as_ref()));
+        Self::parse(shape, Blob::copy_of(&bytes))
+    }
+
+    /// Reads the lengths of blocks.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the blocks are not as long as their lengths say, [`Error::OutOfBounds`]
+    /// for a block that is empty or longer than its content.
+    pub(super) fn parse(shape: Shape, bytes: Blob) -> Result<Self> {
+        let total = shape.total_bytes() as usize;
+        let mut reader = Reader::new("the lengths of download's blocks", &bytes);
+        let mut start = count(total as u64) as usize * LENGTH_BYTES;
+        let mut places = Vec::new();
+        for content in (0..total).step_by(BLOCK_BYTES).map(|first| BLOCK_BYTES.min(total - first)) {
+            let length = reader.u32()? as usize;
+            if length == 0 || length > content {
+                let expected = format!("1 to {content} bytes");
+                return Err(Error::out_of_bounds("the length of a block", length as u64, expected));
+            }
+            places.push(start..start + length);
+            start += length;
+        }
+        Error::check_length("download's blocks", bytes.len(), start)?;
+        Ok(Self { shape, bytes, places })
+    }
+
+    /// All bytes: lengths and blocks.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The packed records.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if a block does not hold exactly its part of them.
+    pub(super) fn unpack(&self) -> Result<Blob> {
+        let mut packed = AlignedBytes::zeroed(self.shape.total_bytes() as usize);
+        self.unpack_from(0, packed.bytes_mut())?;
+        Ok(packed.into())
+    }
+
+    /// Unpacks whole blocks from this one on, as many as `out` has room for.
+    fn unpack_from(&self, first: usize, out: &mut [u8]) -> Result<()> {
+        let parts = out.par_chunks_mut(BLOCK_BYTES).zip(&self.places[first..]);
+        parts.map(|(content, place)| inflate(&self.bytes[place.clone()], content)).collect()
+    }
+
+    /// Reads some records, as [`Records::read_packed`] does.
+    ///
+    /// # Errors
+    /// Those of [`Records::read_packed`] and of [`Self::unpack`].
+    pub(super) fn read(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let (bits, total) = (self.shape.record_bits(), self.shape.total_bytes() as usize);
+        check_read(&self.shape, first, count, out.len())?;
+        if count == 0 {
+            return Ok(());
+        }
+        let start = (first * bits / 8) as usize;
+        let block = start / BLOCK_BYTES;
+        let end = (start + out.len()).next_multiple_of(BLOCK_BYTES).min(total);
+        let mut unpacked = vec![0; end - block * BLOCK_BYTES];
+        self.unpack_from(block, &mut unpacked)?;
+        let records = Shape::new(count, bits)?;
+        copy_packed(&records, &unpacked[start - block * BLOCK_BYTES..], 0, count, out)
+    }
+
+    /// The blocks that hold changed records.
+    pub(super) fn changed(&self, changes: &[Change]) -> BTreeSet<usize> {
+        let bits = self.shape.record_bits();
+        let block = |bit: u64| (bit / 8) as usize / BLOCK_BYTES;
+        let blocks = |change: &Change| block(change.index * bits)..=block((change.index + 1) * bits - 1);
+        changes.iter().flat_map(blocks).collect()
+    }
+
+    /// The blocks after changes that fit the shape.
+    ///
+    /// # Errors
+    /// Those of [`Self::unpack`].
+    pub(super) fn update(&self, changes: &[Change], progress: &dyn Progress) -> Result<Self> {
+        let changed = self.changed(changes);
+        let packed = stored_records::change(self.shape, &self.unpack()?, changes)?;
+        progress.stage("compress", changed.len() as u64);
+        let contents = packed.par_chunks(BLOCK_BYTES).zip(&self.places).enumerate();
+        let blocks = contents.map(|(i, (content, place))| {
+            if !changed.contains(&i) {
+                return self.bytes[place.clone()].to_vec();
+            }
+            progress.advance(1);
+            deflated(content)
+        });
+        Self::join(self.shape, &blocks.collect::<Vec<_>>())
+    }
+}
+
+/// A block: its content, compressed if that is shorter.
+fn deflated(content: &[u8]) -> Vec<u8> {
+    let shrinks = |bytes: &[u8]| Some(deflate(bytes)).filter(|deflated| deflated.len() < bytes.len());
+    let probe = &content[..PROBE_BYTES.min(content.len())];
+    let compressed = shrinks(probe).and_then(|_| shrinks(content));
+    compressed.unwrap_or_else(|| content.to_vec())
+}
+
+/// A DEFLATE stream.
+fn deflate(content: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory cannot fail; an empty stream would be found when it is read.
+    let written = encoder.write_all(content).and_then(|()| encoder.finish());
+    written.unwrap_or_else(|_| content.to_vec())
+}
+
+/// Fills `content` with that of a block.
+fn inflate(block: &[u8], content: &mut [u8]) -> Result<()> {
+    if block.len() == content.len() {
+        content.copy_from_slice(block);
+        return Ok(());
+    }
+    let length = content.len();
+    let malformed =
+        |found: String| Error::malformed("a block of download", found, format!("{length} bytes, compressed"));
+    let mut decoder = DeflateDecoder::new(block);
+    decoder.read_exact(content).map_err(|error| malformed(error.to_string()))?;
+    let more = decoder.read(&mut [0]).map_err(|error| malformed(error.to_string()))?;
+    match (more, decoder.total_in() as usize == block.len()) {
+        (0, true) => Ok(()),
+        _ => Err(malformed("more bytes".to_owned())),
+    }
+}

@@ -1,0 +1,49 @@
+//! Trivial PIR: clients fetch the whole database once per version, and look up at home.
+//!
+//! It hides the index perfectly, under no assumption, and is the least traffic of all schemes where
+//! the database is small or a client looks up often enough. It hides nothing of the database: every
+//! client has all records.
+//!
+//! The public part holds the records, compressed ([`blocks`]). A query is a nonce, drawn without
+//! looking at the indices, and its answer repeats the nonce: the exchange costs a few bytes, tells a
+//! client that its version is still served, and makes a lookup look to the service like any other.
+//!
+//! ```text
+//! parameters   shape (16), bytes of the blocks (8)
+//! public       blocks
+//! query        nonce (16)
+//! answer       the query's nonce (16)
+//! ```
+
+mod blocks;
+mod client;
+mod params;
+mod server;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use papir_core::Privacy;
+use papir_core::scheme::{Never, Scheme};
+
+pub use client::{DownloadClient, DownloadSecret};
+pub use params::{BATCH, Download, DownloadParams};
+pub use server::DownloadServer;
+pub use wire::{DownloadPublic, Nonce};
+
+impl Scheme for Download {
+    const NAME: &'static str = params::NAME;
+    const ID: u16 = 18;
+    const PRIVACY: Privacy = Privacy::Private;
+
+    type Params = DownloadParams;
+    type Public = DownloadPublic;
+    type Query = Nonce;
+    type Answer = Nonce;
+    type Secret = DownloadSecret;
+    type ClientKeys = Never;
+    type ClientState = Never;
+    type Ticket = Never;
+    type Server = DownloadServer;
+    type Client = DownloadClient;
+}
