@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use common::{Bench, median, seconds};
-use papir_kernels::{Backend, bits, mat32, matvec_i16, matvec_i32, matvec_u8};
+use papir_kernels::{Backend, bits, mat32, matvec_i16, matvec_i32, matvec_u4, matvec_u8};
 
 mod common;
 
@@ -16,6 +16,8 @@ mod common;
 const RUNS: usize = 7;
 /// Planes of the queries for bytes, and of those that share a pass.
 const PLANES: usize = 4;
+/// Planes of the queries for words of four bits.
+const HALF_PLANES: usize = 3;
 /// Planes of the queries for words, in turn.
 const WORD_PLANES: [usize; 3] = [3, 4, 5];
 
@@ -38,6 +40,7 @@ fn main() {
     let matrix = Matrix { words: &words, reader };
     matvec_i16(&mut bench, &matrix);
     matvec_u8(&mut bench, &matrix);
+    matvec_u4(&mut bench, &matrix);
     mat32(&mut bench, &matrix);
     matvec_i32(&mut bench, &matrix);
     bits(&mut bench, &matrix);
@@ -220,6 +223,28 @@ fn matvec_u8(bench: &mut Bench, matrix: &Matrix<'_>) {
         let mut outs: Vec<&mut [u32]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
         matrix.time(bench, "matvec_u8, 4 queries in one pass", bytes, || {
             matvec_u8::pass_many(tiles, quads, &[planes.as_slice(); 4], PLANES, &mut outs);
+        });
+    }
+}
+
+fn matvec_u4(bench: &mut Bench, matrix: &Matrix<'_>) {
+    let quads = bench.pick(8192, 64);
+    let words = matrix.whole(quads * 32);
+    let tiles: &[u8] = bytemuck::cast_slice(words);
+    let (bytes, groups) = (size_of_val(words), tiles.len() / (quads * 256));
+    let planes: Vec<i8> = (0..quads * 4 * HALF_PLANES).map(|i| i as i8).collect();
+    for backend in Backend::available() {
+        let name = format!("matvec_u4 {groups} groups × {quads} quads");
+        let mut out = vec![0; groups * 128];
+        matrix.time(bench, &format!("{name}, {backend}"), bytes, || {
+            matvec_u4::pass_with(backend, tiles, quads, &planes, HALF_PLANES, &mut out);
+        });
+        bench.agree(&name, backend, || out);
+        let mut outs = [(); 4].map(|()| vec![0; groups * 128]);
+        let mut outs: Vec<&mut [u32]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
+        matrix.time(bench, &format!("matvec_u4, 4 queries in one pass, {backend}"), bytes, || {
+            let queries = [planes.as_slice(); 4];
+            matvec_u4::pass_many_with(backend, tiles, quads, &queries, HALF_PLANES, &mut outs);
         });
     }
 }

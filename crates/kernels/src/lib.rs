@@ -37,6 +37,7 @@ pub mod galois;
 pub mod mat32;
 pub mod matvec_i16;
 pub mod matvec_i32;
+pub mod matvec_u4;
 pub mod matvec_u8;
 pub mod monomial;
 pub mod ntt;

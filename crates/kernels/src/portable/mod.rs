@@ -9,6 +9,7 @@ pub(crate) mod lanes;
 pub(crate) mod mat32;
 pub(crate) mod matvec_i16;
 pub(crate) mod matvec_i32;
+pub(crate) mod matvec_u4;
 pub(crate) mod matvec_u8;
 pub(crate) mod monomial;
 pub(crate) mod ntt;

@@ -9,6 +9,7 @@ mod galois;
 mod mat32;
 mod matvec_i16;
 mod matvec_i32;
+mod matvec_u4;
 mod matvec_u8;
 mod monomial;
 mod ntt;

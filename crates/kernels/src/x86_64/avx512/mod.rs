@@ -6,6 +6,7 @@ mod lanes;
 pub(crate) mod mat32;
 pub(crate) mod matvec_i16;
 pub(crate) mod matvec_i32;
+pub(crate) mod matvec_u4;
 pub(crate) mod matvec_u8;
 pub(crate) mod ntt;
 pub(crate) mod peak;
