@@ -111,10 +111,11 @@ impl Prepared {
     /// Core seconds of the products of one answer at the peak rate; `None` if the scheme counts none.
     fn arithmetic_floor(&self, backend: Backend) -> Option<f64> {
         let answer = &self.server.describe().work.answer;
-        let [selected, bytes, matrix] =
-            [Operation::Select16, Operation::Select8, Operation::Matrix].map(|one| answer.times(one));
+        let selected = answer.times(Operation::Select16) + answer.times(Operation::Select8);
+        // Two words in each byte, and three planes instead of four.
+        let halves = 2.0 * 3.0 / 4.0 * answer.times(Operation::Select4);
         let peak = Peak::measure(backend);
-        let seconds = (selected + bytes) / peak.select + matrix / peak.matrix;
+        let seconds = (selected + halves) / peak.select + answer.times(Operation::Matrix) / peak.matrix;
         (seconds > 0.0).then_some(seconds)
     }
 

@@ -57,11 +57,13 @@ pub enum Operation {
     Term,
     /// Compressing one byte of records.
     Deflate,
+    /// Reading one byte of a database of 4-bit words against a query in three planes.
+    Select4,
 }
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Select16,
         Self::Select8,
         Self::Matrix,
@@ -80,6 +82,7 @@ impl Operation {
         Self::Copy,
         Self::Term,
         Self::Deflate,
+        Self::Select4,
     ];
 
     /// The operation's name in rates files.
@@ -103,12 +106,13 @@ impl Operation {
             Self::Copy => "copy",
             Self::Term => "term",
             Self::Deflate => "deflate",
+            Self::Select4 => "select4",
         }
     }
 
     /// Returns true if the unit is a byte streamed from memory.
     pub const fn streams(self) -> bool {
-        matches!(self, Self::Select16 | Self::Select8 | Self::Matrix)
+        matches!(self, Self::Select16 | Self::Select8 | Self::Select4 | Self::Matrix)
     }
 }
 
@@ -126,7 +130,7 @@ impl Rates {
     pub const BUILT_IN: Self = {
         let one = [
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,
-            2.6e-7, 5e-10, 4e-10, 4e-8,
+            2.6e-7, 5e-10, 4e-10, 4e-8, 9e-11,
         ];
         Self { threads: 1, one, all: one }
     };

@@ -1,15 +1,16 @@
 //! Calibration: measures the seconds of each operation of [`papir_core::cost`].
 //!
-//! The caller prepares and queries three databases, on one thread and then on all threads:
+//! The caller prepares and queries four databases, on one thread and then on all threads:
 //!
 //! | database | rates derived from it |
 //! |---|---|
 //! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform`, `encrypt`, `decrypt` |
 //! | InsPIRe, records of two ring elements, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
 //! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
+//! | InsPIRe with t = 1 and words of 4 bits | `select4` |
 //!
 //! Both InsPIRe databases spend setup time on the same two operations; a linear system separates
-//! them. Like real databases, all three are larger than usual caches.
+//! them. Like real databases, all are larger than usual caches.
 
 use std::io::Write;
 
@@ -67,7 +68,7 @@ pub struct Config {
     pub selected_columns: u64,
     /// Columns of the second, 32 KiB each.
     pub packed_columns: u64,
-    /// Bytes of the third.
+    /// Bytes of the third and the fourth.
     pub simple_bytes: u64,
     /// Timed queries.
     pub runs: usize,
@@ -76,7 +77,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, and 160 MiB.
+    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, and twice 160 MiB.
     pub const WHOLE: Self = Self {
         selected_columns: 40 << 10,
         packed_columns: 2 << 10,
@@ -132,11 +133,12 @@ impl Observation {
     }
 }
 
-/// The three databases, measured with one number of threads.
+/// The four databases, measured with one number of threads.
 struct Observed {
     selected: Observation,
     packed: Observation,
     simple: Observation,
+    short: Observation,
 }
 
 /// The stages of InsPIRe's answer that only process words of messages.
@@ -158,6 +160,7 @@ impl Observed {
             selected: run("inspire", short, Choice::Columns(selected_columns))?,
             packed: run("inspire", long, Choice::Columns(packed_columns))?,
             simple: run("simple", bytes, Choice::Goal(Goal::Balanced))?,
+            short: run("inspire1", bytes, Choice::Columns(simple_bytes / SHORT_COLUMN))?,
         })
     }
 
@@ -201,7 +204,7 @@ impl Observed {
 
     /// Operations whose rates are derived in the same way for one thread and for all.
     fn shared(&self, word: f64, hint_transform: f64, pack: f64) -> Seconds {
-        let Self { selected, packed, simple } = self;
+        let Self { selected, packed, simple, short } = self;
         let mut seconds = Seconds::default();
         seconds.set(Operation::Word, word);
         seconds.set(Operation::HintTransform, hint_transform);
@@ -212,6 +215,9 @@ impl Observed {
         let simple_words = word * simple.answer(Operation::Word);
         let answer = simple.answer_ms / 1e3 - simple_words;
         seconds.set(Operation::Select8, answer / simple.answer(Operation::Select8));
+        let lifting = word * short_words(short);
+        let select = (short.stages(&["select"]) - lifting) / short.answer(Operation::Select4);
+        seconds.set(Operation::Select4, select);
         seconds.set(Operation::Matrix, packed.stages(&["pack"]) / packed.answer(Operation::Matrix));
         let products = packed.answer(Operation::ExternalProduct);
         seconds.set(Operation::ExternalProduct, packed.stages(&["evaluate"]) / products);
@@ -301,6 +307,15 @@ fn compression_seconds() -> f64 {
     seconds / BYTES as f64
 }
 
+/// Words that the fourth database's selection stage processes itself: columns split into planes, and
+/// rows lifted, two for each byte.
+fn short_words(case: &Observation) -> f64 {
+    let bytes = SHORT_COLUMN as f64;
+    2.0 * bytes + 2.0 * case.setup(Operation::Encode16) / bytes
+}
+
+/// Bytes of a column of the fourth database: two packs.
+const SHORT_COLUMN: u64 = 2 << 10;
 /// Bytes of a packing matrix per row: two digits of 2048 words of 32 bits.
 const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
 

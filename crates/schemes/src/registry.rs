@@ -19,7 +19,7 @@ use crate::pirouette::respire::Respire;
 use crate::pirouette::{Pirouette, Standard};
 use crate::plain::Plain;
 use crate::simple::Simple;
-use crate::simple::packed::SimpleYpir;
+use crate::simple::packed::{Inspire1, SimpleYpir};
 use crate::zip::{Zip, ZipDouble};
 
 /// A scheme and its rows in the tables of schemes (README.md, docs/security.md).
@@ -161,6 +161,13 @@ const BUILT_IN: &[Listing] = &[
         purpose: "Small databases: clients fetch all records once per version, compressed, and each of \
             them has the whole database",
         assumption: "none: a query does not depend on the index",
+    },
+    Listing {
+        scheme: &Erased::<Inspire1>::new(),
+        paper: "InsPIRe (Mahdavi, Patel, Seo, Yeo 2025), without its second step",
+        purpose: "Long records in the fewest bytes: clients fetch the masks of answers once per version, \
+            and an answer is 5/4 of its records",
+        assumption: "ring-LWE and circular security, as `inspire`, with a ternary secret",
     },
 ];
 

@@ -231,7 +231,7 @@ fn wrong_arguments_are_named() {
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
-            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire, pirouette-encrypted, depir), or a benchmark named by --list",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire, pirouette-encrypted, depir, download, inspire1), or a benchmark named by --list",
         ),
         ("--compare plain,packing", "`packing`: expected a scheme"),
         ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),

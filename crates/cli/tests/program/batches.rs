@@ -102,7 +102,7 @@ fn a_downloaded_database_is_looked_up_at_home() {
     let many = folder.write("many.txt", many);
     let (found, costs) = batch(&service, &many);
     assert_eq!(found.len(), 500);
-    assert_eq!((&found[5]["value"], &found[499]["value"]), (&"value 15".into(), &Value::Null));
+    assert_eq!((&found[5]["value"], &found[499]["value"]), (&"value 15".into(), &serde_json::Value::Null));
     assert!(costs["upload_bytes"].as_u64().unwrap() < 100, "{costs}");
     let changes = folder.write("changes.csv", "word,meaning\nkey 7,changed\n");
     succeeds(&["update", &words, "--from", &changes]);

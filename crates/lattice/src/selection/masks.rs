@@ -15,7 +15,7 @@ use papir_ring::prime::inverse_mod;
 use papir_ring::{Coefficients, Poly, Ring, Values};
 use rayon::prelude::*;
 
-use super::matrix::WordMatrix;
+use super::storage::Matrix;
 use crate::lwe::block_mask;
 use crate::packing::LweMasks;
 use crate::params::RlweParams;
@@ -44,7 +44,8 @@ impl SelectorMasks {
     ///
     /// # Panics
     /// If [`LweMasks`] does not support the number of rows.
-    pub fn of_rows(&self, ring: &Ring, matrix: &WordMatrix<'_>, rows: Range<usize>) -> LweMasks {
+    pub fn of_rows<'a>(&self, ring: &Ring, matrix: impl Into<Matrix<'a>>, rows: Range<usize>) -> LweMasks {
+        let matrix = matrix.into();
         let d = ring.degree();
         let mut residues = [vec![0; rows.len() * d], vec![0; rows.len() * d]];
         let [first, second] = &mut residues;
@@ -113,20 +114,17 @@ fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
     quotient
 }
 
-/// Some rows of one row group.
+/// Some rows of 64 that begin at a multiple of 64.
 struct RowGroup<'a> {
     ring: &'a Ring,
-    tile: &'a [i16],
-    /// Pairs of columns.
-    pairs: usize,
+    matrix: Matrix<'a>,
     exceptions: &'a [[u32; 2]],
     rows: Range<usize>,
 }
 
 impl<'a> RowGroup<'a> {
-    fn new(ring: &'a Ring, matrix: &WordMatrix<'a>, rows: Range<usize>) -> Self {
-        let tile = matrix.tile(rows.start / matvec_i16::ROWS);
-        Self { ring, tile, pairs: matrix.pairs(), exceptions: matrix.exceptions_in(&rows), rows }
+    fn new(ring: &'a Ring, matrix: Matrix<'a>, rows: Range<usize>) -> Self {
+        Self { ring, matrix, exceptions: matrix.exceptions_in(&rows), rows }
     }
 
     /// Writes Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for all rows, in coefficients, modulo both primes.
@@ -135,9 +133,9 @@ impl<'a> RowGroup<'a> {
         let mut sums = Sums::new(self.ring, self.rows.len());
         let mut words = vec![0; matvec_i16::ROWS * d];
         let mut reflected = vec![0; d];
-        let lane = self.rows.start % matvec_i16::ROWS;
+        let (group, lane) = (self.rows.start / matvec_i16::ROWS, self.rows.start % matvec_i16::ROWS);
         for (block, mask) in masks.iter().enumerate() {
-            self.read_block(block, &mut words);
+            self.matrix.read_rows(group, block * d, &mut words);
             for l in 0..self.rows.len() {
                 reflect(&words[(lane + l) * d..][..d], &mut reflected);
                 self.restore_exceptions(l, block, &mut reflected);
@@ -146,22 +144,6 @@ impl<'a> RowGroup<'a> {
             sums.end_of_block();
         }
         sums.finish(out);
-    }
-
-    /// Reads the words of all 64 rows in one block of d columns; columns beyond the last are zero.
-    fn read_block(&self, block: usize, words: &mut [i16]) {
-        let d = self.ring.degree();
-        let first_pair = block * d / 2;
-        let columns = d.min(2 * (self.pairs - first_pair));
-        if columns == d {
-            matvec_i16::gather_rows(self.tile, first_pair, d, words);
-            return;
-        }
-        // The last block may be shorter than d: words that are not read must be zero.
-        words.fill(0);
-        for (l, row) in words.chunks_exact_mut(d).enumerate() {
-            matvec_i16::gather_row_block(self.tile, l, first_pair, &mut row[..columns]);
-        }
     }
 
     /// Restores +32768 where the matrix stores −32768 for it: in the reflected row, a coefficient

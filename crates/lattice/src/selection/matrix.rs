@@ -56,14 +56,25 @@ impl<'a> WordMatrix<'a> {
     }
 
     /// Pairs of columns, the last one padded.
-    pub(super) fn pairs(&self) -> usize {
+    fn pairs(&self) -> usize {
         self.columns.div_ceil(2)
     }
 
-    /// The words of one row group.
-    pub(super) fn tile(&self, group: usize) -> &'a [i16] {
+    /// Reads the words of one row group, row by row, in columns from the even one `first` on; `out`
+    /// has 64 times the wanted number of columns. Columns beyond the last are zero.
+    pub(super) fn read_rows(&self, group: usize, first: usize, out: &mut [i16]) {
         let words = matrix_words(1, self.columns);
-        &self.tiles[group * words..][..words]
+        let tile = &self.tiles[group * words..][..words];
+        let (width, first_pair) = (out.len() / matvec_i16::ROWS, first / 2);
+        let columns = width.min(2 * (self.pairs() - first_pair));
+        if columns == width {
+            matvec_i16::gather_rows(tile, first_pair, width, out);
+            return;
+        }
+        out.fill(0);
+        for (l, row) in out.chunks_exact_mut(width).enumerate() {
+            matvec_i16::gather_row_block(tile, l, first_pair, &mut row[..columns]);
+        }
     }
 
     /// The exceptions in these rows.

@@ -7,7 +7,8 @@
 //!
 //! | contents | module |
 //! |---|---|
-//! | D, online products D·b | [`matrix`] |
+//! | D, online products D·b | [`matrix`]; with 4-bit words [`nibbles`] |
+//! | D in either storage | [`storage`] |
 //! | H = D·A in the form that packing expects | [`masks`] |
 //!
 //! A [`crate::packing::RingPacking`] packs the result: offline from [`SelectorMasks::of_rows`],
@@ -15,6 +16,10 @@
 
 pub mod masks;
 pub mod matrix;
+pub mod nibbles;
+pub mod storage;
 
 pub use masks::SelectorMasks;
 pub use matrix::{WordMatrix, group_rows, matrix_bytes, matrix_words, place, read_column, write_columns};
+pub use nibbles::NibbleMatrix;
+pub use storage::{Matrix, Storage};

@@ -4,7 +4,7 @@
 //! the database is small or a client looks up often enough. It hides nothing of the database: every
 //! client has all records.
 //!
-//! The public part holds the records, compressed ([`blocks`]). A query is a nonce, drawn without
+//! The public part holds the records, compressed (`blocks`). A query is a nonce, drawn without
 //! looking at the indices, and its answer repeats the nonce: the exchange costs a few bytes, tells a
 //! client that its version is still served, and makes a lookup look to the service like any other.
 //!

@@ -92,6 +92,8 @@ impl Parameters for DownloadParams {
             sizes: Sizes {
                 public: sealed_public(ENCODED, self.stored()),
                 hint: self.stored,
+                // Kept beside the public part. No answer reads it.
+                database: self.stored,
                 query: sealed(NONCE_BYTES),
                 answer: sealed(NONCE_BYTES),
                 ..Sizes::default()

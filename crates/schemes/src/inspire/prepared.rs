@@ -215,7 +215,7 @@ pub(super) fn pack_masks<'a>(
         let masks = params.selector().masks(seed, params.layout().degree);
         // A pack counts once, not for each part.
         let progress = if i == 0 { progress } else { &NoProgress };
-        RowMasks { ring: params.rlwe().ring(), matrix, masks, rows: layout.degree, progress }
+        RowMasks { ring: params.rlwe().ring(), matrix: matrix.into(), masks, rows: layout.degree, progress }
     };
     let parts: Vec<_> =
         seeds.iter().zip(tiles.chunks_exact(part_words(layout))).enumerate().map(part).collect();

@@ -6,15 +6,15 @@ use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::LweMasks;
 use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
-use papir_lattice::selection::{SelectorMasks, WordMatrix, matrix_words, write_columns};
+use papir_lattice::selection::{Matrix, SelectorMasks, Storage, matrix_words, write_columns};
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// Columns that are encoded together: their words stay in the cache until they are scattered. Even,
-/// so that pairs of columns are written whole.
+/// Columns that are encoded together: their words stay in the cache until they are scattered. A
+/// multiple of 4, so that pairs and quads of columns are written whole.
 pub(crate) const BLOCK_COLUMNS: usize = 64;
 
 /// Returns the matrix of columns that `column` gives, each of at least `rows` words.
@@ -32,6 +32,26 @@ pub(crate) fn encode_columns(
         let words = block.into_par_iter().map(&column).collect::<Result<Vec<_>>>()?;
         write_columns(tiles.slice_mut(), columns, first, &words);
         progress.advance(words.len() as u64);
+    }
+    Ok(tiles)
+}
+
+/// Returns the matrix of columns whose bytes `column` gives, for all rows.
+///
+/// # Errors
+/// The errors of `column`.
+pub(crate) fn store_columns(
+    storage: Storage,
+    (rows, columns): (usize, usize),
+    progress: &dyn Progress,
+    column: impl Fn(usize) -> Result<Vec<u8>> + Sync,
+) -> Result<AlignedBytes> {
+    let mut tiles = AlignedBytes::zeroed(storage.matrix_bytes(rows, columns) as usize);
+    for first in (0..columns).step_by(BLOCK_COLUMNS) {
+        let block = first..columns.min(first + BLOCK_COLUMNS);
+        let contents = block.into_par_iter().map(&column).collect::<Result<Vec<_>>>()?;
+        storage.write_columns(tiles.bytes_mut(), columns, first, &contents);
+        progress.advance(contents.len() as u64);
     }
     Ok(tiles)
 }
@@ -55,7 +75,7 @@ pub(crate) fn words_of(bytes: &[u8]) -> Vec<i16> {
 /// Rows of one matrix and the masks of its selector, both split into packs.
 pub(crate) struct RowMasks<'a> {
     pub(crate) ring: &'a Ring,
-    pub(crate) matrix: WordMatrix<'a>,
+    pub(crate) matrix: Matrix<'a>,
     pub(crate) masks: SelectorMasks,
     /// Rows in a pack.
     pub(crate) rows: usize,
@@ -66,7 +86,7 @@ impl RowMasks<'_> {
     /// Masks of the rows of one pack.
     pub(crate) fn of_pack(&self, pack: usize) -> LweMasks {
         self.progress.advance(1);
-        self.masks.of_rows(self.ring, &self.matrix, pack * self.rows..(pack + 1) * self.rows)
+        self.masks.of_rows(self.ring, self.matrix, pack * self.rows..(pack + 1) * self.rows)
     }
 }
 

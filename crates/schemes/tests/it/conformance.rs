@@ -63,6 +63,7 @@ conformance! {
     pirouette_encrypted: one_small(Config::quick()), few_columns(Config::long());
     depir: few_entries(Config::quick()), more_entries(Config::long());
     download: Config::quick(), Config::long();
+    inspire1: Config::quick(), Config::long();
 }
 
 /// Records of at most 64 bits, the limit of DoublePIR.

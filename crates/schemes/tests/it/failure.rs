@@ -80,13 +80,13 @@ fn the_promise_is_checked_when_parameters_are_read() {
     let set_up = |scheme: &dyn ErasedScheme, parameters: &[u8]| {
         scheme.setup_candidate(parameters, &records, &mut ChaCha20Rng::seed_from_u64(1), &NoProgress)
     };
-    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "double", "inspire-batch"] {
+    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "inspire1", "double", "inspire-batch"] {
         let scheme = registry::by_name(name).unwrap();
         let parameters = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().parameters;
         let error = set_up(scheme, &[&parameters[..], &[128]].concat()).map(drop).unwrap_err();
         assert!(matches!(error, Error::Parameters { .. }), "{name}: {error}");
     }
-    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "double", "simple", "zip"] {
+    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "inspire1", "double", "simple", "zip"] {
         let scheme = registry::by_name(name).unwrap();
         let parameters = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().parameters;
         for end in [&[40][..], &[39], &[0], &[129], &[128, 128]] {
@@ -138,4 +138,5 @@ conformance! {
     inspire_batch: named("inspire-batch"), [(1021, 8)], [(211, 16)];
     simple_batch: named("simple-batch"), [(1021, 8)], [(211, 16)];
     download: named("download"), [(1021, 8)], [(211, 16)];
+    inspire1: named("inspire1"), [(509, 512)], [(211, 264)];
 }

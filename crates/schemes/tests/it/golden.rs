@@ -163,6 +163,12 @@ golden! {
         "a7a909778d4b4ca5",
         "75be635aa0bcfa15",
     ];
+    inspire1: 300, 100, [
+        "5bf06c1b8004c112",
+        "2c380f36bca6b1f4",
+        "3f22b3556f288f0b",
+        "be853e0f68413f1c",
+    ];
 }
 
 /// The name of the scheme that the function `test` tests.

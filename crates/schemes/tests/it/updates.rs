@@ -176,7 +176,7 @@ fn inspire0_prepares_the_packs_of_changed_bytes() {
 fn simpleypir_prepares_the_packs_of_changed_records() {
     // Two records a column, each a pack of 2048 words.
     let shape = Shape::of_bytes(40, 4096).unwrap();
-    let params = simpleypir::Params::with_packs(shape, 2).unwrap();
+    let params = simpleypir::Params::<simpleypir::ByCdks>::with_packs(shape, 2).unwrap();
     let records = records(shape);
     let (even, both) = (inverted(&records, &[0, 18], 5..6), inverted(&records, &[18, 19], 5..6));
     check_stages::<SimpleYpir>(&params, &records, &inverted(&records, &[7], 0..0), &[]);

@@ -12,13 +12,16 @@ use papir_core::scheme::{Goal, Target};
 use papir_core::{FailureBound, Result, Shape};
 use papir_lattice::lwe32::{LOG2_Q, N, matrix_bytes};
 use papir_lattice::params::Literal as RlweLiteral;
+use papir_lattice::selection::Storage;
 
 use crate::double::noise::{FIRST, tail_log2};
 use crate::double::params::{MAX_SIDE, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
 use crate::shared::parameters::{READ_RATE, either_log2, refused, scaled};
-use crate::shared::selection::{CdksFamily, Family, InspiringFamily, Selection, SelectionBits};
+use crate::shared::selection::{
+    CdksFamily, Family, InspiringFamily, Masks, Selection, SelectionBits, SelectionRing,
+};
 
 /// Widest digit: a signed word of 16 bits.
 const MAX_DIGIT_BITS: u32 = 16;
@@ -145,6 +148,9 @@ pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u
 pub(super) fn selection(layout: &Layout, frame: &Frame) -> Selection {
     let Frame { digits, capacity, failure } = *frame;
     Selection {
+        ring: SelectionRing::ERROR_LIKE,
+        storage: Storage::Words,
+        masks: Masks::Answers,
         columns: layout.units,
         plain_bits: digits.bits,
         squares: layout.units as f64 * 4f64.powi(digits.bits as i32 - 1),

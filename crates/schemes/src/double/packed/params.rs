@@ -20,7 +20,7 @@ use crate::double::params::{MAX_RECORD_BITS, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::messages::{SEED_BYTES, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
-use crate::shared::selection::{SelectionBits, SelectionParams, Selects};
+use crate::shared::selection::{Masks, SelectionBits, SelectionParams, Selects};
 
 /// Parameters of [`super::PackedDouble`].
 #[derive(Clone, Debug)]
@@ -218,7 +218,7 @@ impl<V: Variant> Parameters for Params<V> {
         write_shape(&mut writer, shape);
         writer.u64(units).u8(digits.bits as u8).u8(digits.mask as u8).u8(digits.body as u8);
         writer.u32(capacity as u32).u8(first_bits as u8);
-        bits.write(&mut writer);
+        bits.write(&mut writer, Masks::Answers);
         write_failure(&mut writer, failure);
         writer.finish()
     }
@@ -229,7 +229,7 @@ impl<V: Variant> Parameters for Params<V> {
         let [bits, mask, body] = reader.array::<3>()?;
         let digits = DigitShape { bits: bits.into(), mask: mask.into(), body: body.into() };
         let (capacity, first_bits) = (reader.u32()? as usize, reader.u8()?.into());
-        let (bits, failure) = (SelectionBits::read(&mut reader)?, read_failure(&mut reader)?);
+        let (bits, failure) = (SelectionBits::read(&mut reader, Masks::Answers)?, read_failure(&mut reader)?);
         Self::new(Literal { shape, units, digits, capacity, first_bits, bits, failure })
     }
 }

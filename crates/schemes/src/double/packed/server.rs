@@ -89,7 +89,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         };
         progress.stage("update", units.len() as u64);
         let hint = first.hint_rows(lwe, layout, &units);
-        let mut tiles = AlignedBytes::copy_of(self.second.tiles().bytes());
+        let mut tiles = AlignedBytes::copy_of(self.second.tiles());
         let words = tiles.slice_mut();
         for (&unit, hint) in units.iter().zip(hint.chunks_exact(layout.unit_layout.unit_bytes * N)) {
             for (row, digit) in column(&self.params, hint).into_iter().enumerate() {

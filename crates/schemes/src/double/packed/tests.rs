@@ -73,7 +73,7 @@ fn packed_errors<V: Variant>(server: &Server<V>, secret: &Secret, query: &Query,
     };
     let phases: Vec<u64> = (0..packed.bodies.packs()).flat_map(phase).collect();
     let (unit, units) = (params.layout.place(index).unit as usize, params.layout.units);
-    let tiles = server.second.tiles();
+    let tiles: &[i16] = bytemuck::cast_slice(server.second.tiles());
     let digits: Vec<i16> =
         (0..params.selection.counts.rows).map(|row| tiles[place(units, row, unit)]).collect();
     errors(params, &phases, &digits)

@@ -331,7 +331,7 @@ fn row_masks<'a>(
 ) -> RowMasks<'a> {
     let (rows, matrix) = (params.literal().gammas[level], WordMatrix::new(params.selectors()[level], tiles));
     let masks = params.selector(level).masks(seed, rows);
-    RowMasks { ring: params.rlwe().ring(), matrix, masks, rows, progress }
+    RowMasks { ring: params.rlwe().ring(), matrix: matrix.into(), masks, rows, progress }
 }
 
 fn count(touched: &[bool]) -> usize {

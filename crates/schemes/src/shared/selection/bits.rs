@@ -15,26 +15,26 @@ use std::ops::RangeInclusive;
 
 use papir_core::FailureBound;
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Setting, Tails, rounding};
+use papir_lattice::noise::{Tails, rounding};
 use papir_lattice::packing::RingPacking;
-use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::selection::matrix_bytes;
+use papir_lattice::selection::Storage;
 
 use super::family::Family;
+use super::ring::{DEGREE, SelectionRing};
 use crate::shared::parameters::{FILL, READ_RATE, either_log2, tails, words_log2};
 
-/// The ring of every packed selection.
-pub(super) const RING: RlweLiteral = RlweLiteral::DEFAULT;
 /// log₂ of the probability that any coefficient of an answer exceeds its bound, by default.
 const TAIL_LOG2: f64 = -42.0;
 /// Numbers and widths of gadget digits that are compared.
 const LEVELS: RangeInclusive<usize> = 1..=3;
 const LOG_BASES: RangeInclusive<u32> = 8..=28;
-/// Bits of q: the digits of a gadget and the dropped bits together.
-const MODULUS_BITS: u32 = 56;
-/// Most bits of a coefficient of selector and keys: 2⁵⁵ is below q.
-pub(super) const MAX_QUERY_BITS: u32 = 55;
+/// [`FILL`] of answers without masks, of 2048 coefficients or more.
+const PUBLIC_FILL: f64 = 31.0 / 32.0;
+/// Answers over which masks in the public part are spread, to compare widths.
+const ANSWERS: usize = 16;
+/// Bits of a body beyond those of a word that are tried, less one.
+const MORE_BODY_BITS: u32 = 4;
 /// Most bits of a coefficient of an answer.
 pub(super) const MAX_ANSWER_BITS: u32 = 32;
 
@@ -47,13 +47,31 @@ pub struct SelectionBits {
     pub query: u32,
     /// Bits of a coefficient of the packing key.
     pub key: u32,
+    /// Bits of a coefficient of its last matrix. With InspiRING that is y_h, which is in one of d − 1
+    /// key switches, and may have fewer bits if masks are in the public part; elsewhere as many.
+    pub last_key: u32,
     /// Bits of a coefficient of an answer's mask and body.
     pub answer: ResponseBits,
+}
+
+/// Where clients get the masks of packed answers, which depend on the database alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masks {
+    /// Every answer carries them: nothing to fetch.
+    Answers,
+    /// The public part has them, for all answers of a version.
+    Public,
 }
 
 /// The counts of a packed selection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Selection {
+    /// The ring.
+    pub ring: SelectionRing,
+    /// Storage of the matrix's words.
+    pub storage: Storage,
+    /// Where the masks are.
+    pub masks: Masks,
     /// Columns of the matrix: entries of the selector.
     pub columns: usize,
     /// D: words are taken modulo 2^D.
@@ -88,15 +106,6 @@ impl Noise {
     }
 }
 
-/// q.
-pub(super) fn modulus() -> f64 {
-    RING.primes.map(f64::from).iter().product()
-}
-
-fn setting(key_bits: u32) -> Setting {
-    Setting::error_like(RING.degree, modulus(), RING.sigma, key_bits)
-}
-
 impl Selection {
     /// Packs; the last one may be padded with rows of zeros.
     pub fn packs(&self) -> usize {
@@ -104,8 +113,19 @@ impl Selection {
     }
 
     /// Ring elements of masks in an answer.
-    pub fn masks(&self) -> usize {
-        self.packs() + self.singles
+    pub fn answer_masks(&self) -> usize {
+        match self.masks {
+            Masks::Answers => self.packs() + self.singles,
+            Masks::Public => self.singles,
+        }
+    }
+
+    /// Ring elements of masks in the public part.
+    pub fn public_masks(&self) -> usize {
+        match self.masks {
+            Masks::Answers => 0,
+            Masks::Public => self.packs(),
+        }
     }
 
     /// Coefficients of bodies in an answer; all must decode.
@@ -115,32 +135,75 @@ impl Selection {
 
     /// Ring elements of a packing key.
     pub fn key_elements<F: Family>(&self, gadget: GadgetParams) -> usize {
-        F::matrices(RING.degree, self.capacity) * gadget.levels
+        F::matrices(DEGREE, self.capacity) * gadget.levels
+    }
+
+    /// Most bits of a selector's entry.
+    pub(super) fn most_query_bits(&self) -> u32 {
+        self.storage.most_query_bits().min(self.ring.most_bits())
     }
 
     /// Variances with these bits.
     pub fn noise<F: Family>(&self, bits: &SelectionBits) -> Noise {
         Noise {
             selection: self.selection(bits.query),
-            packing: F::Packing::variance(&setting(bits.key), bits.gadget, self.capacity),
-            response: mask_switch(bits.answer.a) + rounding(step(bits.answer.b)),
+            packing: self.packing::<F>(bits),
+            response: self.ring.mask_switch(bits.answer.a) + self.body_variance(bits.answer.b),
         }
     }
 
-    fn selection(&self, query_bits: u32) -> f64 {
-        self.squares * (RING.sigma * RING.sigma + rounding(step(query_bits)))
+    fn packing<F: Family>(&self, bits: &SelectionBits) -> f64 {
+        let settings = [bits.key, bits.last_key].map(|bits| self.ring.setting(bits));
+        F::variance(&settings, bits.gadget, self.capacity)
     }
 
-    /// Largest allowed variance. Δ = round(q/2^D) is off by at most 1/2, once for each unit of a
-    /// word.
-    pub fn budget(&self) -> f64 {
+    fn selection(&self, query_bits: u32) -> f64 {
+        self.squares * (self.ring.sigma() * self.ring.sigma() + rounding(self.ring.step(query_bits)))
+    }
+
+    /// Variance that rounding a body to `bits` bits adds. If masks are in the public part, bodies are
+    /// all of an answer and have few bits: their rounding counts at its largest instead, in
+    /// [`Selection::rounded_body`].
+    fn body_variance(&self, bits: u32) -> f64 {
+        match self.masks {
+            Masks::Answers => rounding(self.ring.step(bits)),
+            Masks::Public => 0.0,
+        }
+    }
+
+    /// The part of the distance from a message that rounding a body takes at most, beside its
+    /// variance.
+    fn rounded_body(&self, bits: u32) -> f64 {
+        match self.masks {
+            Masks::Answers => 0.0,
+            Masks::Public => self.ring.step(bits) / 2.0,
+        }
+    }
+
+    /// Share of the decoding limit that errors may fill. Answers without masks have thousands of
+    /// coefficients, and one to another query has them all within (31/32) of the limit with a
+    /// probability below 2⁻⁹³, as in `inspire`.
+    fn fill(&self) -> f64 {
+        match self.masks {
+            Masks::Answers => FILL,
+            Masks::Public => PUBLIC_FILL,
+        }
+    }
+
+    /// Largest allowed variance with bodies of this many bits. Δ = round(q/2^D) is off by at most
+    /// 1/2, once for each unit of a word.
+    fn budget(&self, body_bits: u32) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
-        let limit = FILL * modulus() / (4.0 * half) - half / 2.0;
+        let limit =
+            self.fill() * self.ring.modulus() / (4.0 * half) - half / 2.0 - self.rounded_body(body_bits);
+        if limit <= 0.0 {
+            return 0.0;
+        }
         self.tails().variance_for(limit, self.bodies() as f64, self.tail_log2())
     }
 
     fn tails(&self) -> Tails {
-        tails(self.failure, RING.degree)
+        tails(self.failure, DEGREE)
     }
 
     fn tail_log2(&self) -> f64 {
@@ -152,9 +215,10 @@ impl Selection {
     pub fn bound<F: Family>(&self, bits: &SelectionBits) -> Option<u64> {
         let variance = self.noise::<F>(bits).total();
         let deviations = self.tails().deviations(self.bodies() as f64, self.tail_log2());
-        let distance = variance.sqrt() * deviations / step(bits.answer.a);
+        let distance = variance.sqrt() * deviations + self.rounded_body(bits.answer.b);
+        let distance = distance / self.ring.step(bits.answer.a);
         // Written so that a NaN fails too.
-        (variance <= self.budget()).then_some(distance.ceil() as u64 + 1)
+        (variance <= self.budget(bits.answer.b)).then_some(distance.ceil() as u64 + 1)
     }
 
     /// log₂ of the probability that an honest answer has a coefficient beyond the bound.
@@ -168,21 +232,25 @@ impl Selection {
 
     /// The bits and the gadget with the fewest bytes; `None` if no answer decodes.
     pub fn choose<F: Family>(&self) -> Option<SelectionBits> {
-        let takes = |gadget: &GadgetParams| F::takes(RING.degree, self.capacity, *gadget);
-        let candidates = gadgets().filter(takes).filter_map(|gadget| self.choose_bits::<F>(gadget));
+        let takes = |gadget: &GadgetParams| F::takes(DEGREE, self.capacity, *gadget);
+        let gadgets = gadgets(self.ring.modulus_bits()).filter(takes);
+        let bodies = self.body_bits();
+        let candidates = gadgets.flat_map(|gadget| {
+            bodies.iter().filter_map(move |bodies| self.choose_bits::<F>(gadget, bodies.clone()))
+        });
         candidates.min_by_key(|bits| self.message_bits::<F>(bits))
     }
 
     /// Bytes of the packs' words.
     pub fn pack_words_bytes<F: Family>(&self, gadget: GadgetParams) -> u64 {
-        let words = F::pack_words(RING.degree, self.capacity, gadget.levels);
+        let words = F::pack_words(DEGREE, self.capacity, gadget.levels);
         self.packs() as u64 * (words * size_of::<<F::Packing as RingPacking>::Word>()) as u64
     }
 
     /// Rough seconds of one core for selecting and packing, to compare candidates.
     pub fn rough_seconds<F: Family>(&self, gadget: GadgetParams) -> f64 {
-        let matrix = matrix_bytes(self.packs() * self.capacity, self.columns);
-        let pack = F::pack_seconds(RING.degree, self.capacity, gadget.levels);
+        let matrix = self.storage.matrix_bytes(self.packs() * self.capacity, self.columns);
+        let pack = F::pack_seconds(DEGREE, self.capacity, gadget.levels);
         matrix as f64 / READ_RATE + self.packs() as f64 * pack
     }
 
@@ -190,48 +258,70 @@ impl Selection {
     pub fn message_bits<F: Family>(&self, bits: &SelectionBits) -> usize {
         let words = self.words::<F>(bits.gadget);
         let each = [bits.query, bits.key, bits.answer.a, bits.answer.b];
-        words.iter().zip(each).map(|(words, bits)| words * bits as usize).sum()
+        let all: usize = words.iter().zip(each).map(|(words, bits)| words * bits as usize).sum();
+        all - bits.gadget.levels * DEGREE * (bits.key - bits.last_key) as usize
     }
 
-    /// Words of selector, key, masks and bodies.
+    /// Words of selector, key, masks and bodies. Those that are fetched once for a version count as
+    /// a part of one answer's.
     fn words<F: Family>(&self, gadget: GadgetParams) -> [usize; 4] {
-        let d = RING.degree;
-        [self.columns, self.key_elements::<F>(gadget) * d, self.masks() * d, self.bodies()]
+        let d = DEGREE;
+        let masks = self.answer_masks() * d + self.public_masks() * d / ANSWERS;
+        [self.columns, self.key_elements::<F>(gadget) * d, masks, self.bodies()]
     }
 
-    fn choose_bits<F: Family>(&self, gadget: GadgetParams) -> Option<SelectionBits> {
-        let budget = self.budget();
-        let packing = |bits| F::Packing::variance(&setting(bits), gadget, self.capacity);
-        if packing(MAX_QUERY_BITS) > budget {
+    /// Ranges of the bits of bodies. In each, their variance is traded against that of others.
+    fn body_bits(&self) -> Vec<RangeInclusive<u32>> {
+        let least = self.plain_bits + 1;
+        match self.masks {
+            Masks::Answers => vec![1..=MAX_ANSWER_BITS],
+            Masks::Public => (least..=least + MORE_BODY_BITS).map(|bits| bits..=bits).collect(),
+        }
+    }
+
+    fn choose_bits<F: Family>(
+        &self,
+        gadget: GadgetParams,
+        bodies_in: RangeInclusive<u32>,
+    ) -> Option<SelectionBits> {
+        let budget = self.budget(*bodies_in.start());
+        let packing = |bits| F::variance(&[self.ring.setting(bits); 2], gadget, self.capacity);
+        if packing(self.ring.most_bits()) > budget {
             return None;
         }
         let [selector, keys, masks, bodies] = self.words::<F>(gadget);
-        let (sent, answered) = (1..=MAX_QUERY_BITS, 1..=MAX_ANSWER_BITS);
+        let selected = 1..=self.most_query_bits();
         let parts = [
-            Part { words: selector, variance: &|bits| self.selection(bits), bits: sent.clone() },
-            Part { words: keys, variance: &packing, bits: sent },
-            Part { words: masks, variance: &mask_switch, bits: self.plain_bits + 1..=MAX_ANSWER_BITS },
-            Part { words: bodies, variance: &|bits| rounding(step(bits)), bits: answered },
+            Part { words: selector, variance: &|bits| self.selection(bits), bits: selected },
+            Part { words: keys, variance: &packing, bits: 1..=self.ring.most_bits() },
+            Part {
+                words: masks,
+                variance: &|bits| self.ring.mask_switch(bits),
+                bits: self.plain_bits + 1..=MAX_ANSWER_BITS,
+            },
+            Part { words: bodies, variance: &|bits| self.body_variance(bits), bits: bodies_in },
         ];
         let [query, key, a, b] = spend(&parts, budget)?;
-        (b <= a).then_some(SelectionBits { gadget, query, key, answer: ResponseBits { a, b } })
+        let bits = SelectionBits { gadget, query, key, last_key: key, answer: ResponseBits { a, b } };
+        (b <= a).then(|| self.with_short_last_key::<F>(bits, budget))
+    }
+
+    /// Removes bits of the key's last matrix as long as the variance is at most `budget`. Answers that
+    /// carry their masks are of schemes whose matrices all have as many bits.
+    fn with_short_last_key<F: Family>(&self, bits: SelectionBits, budget: f64) -> SelectionBits {
+        if self.masks == Masks::Answers {
+            return bits;
+        }
+        let shorter = (1..bits.key).map(|last_key| SelectionBits { last_key, ..bits });
+        let mut holding = shorter.filter(|bits| self.noise::<F>(bits).total() <= budget);
+        holding.next().unwrap_or(bits)
     }
 }
 
-/// Rounding step of a coefficient that is sent in `bits` bits.
-fn step(bits: u32) -> f64 {
-    modulus() / 2f64.powi(bits as i32)
-}
-
-/// Variance of switching the mask to `bits` bits.
-fn mask_switch(bits: u32) -> f64 {
-    RING.degree as f64 * RING.sigma * RING.sigma * rounding(step(bits))
-}
-
 /// Gadgets whose digits and dropped bits cover q.
-fn gadgets() -> impl Iterator<Item = GadgetParams> {
-    let of = |levels: usize, log_base: u32| {
-        let drop = MODULUS_BITS.checked_sub(levels as u32 * log_base)?;
+fn gadgets(modulus_bits: u32) -> impl Iterator<Item = GadgetParams> {
+    let of = move |levels: usize, log_base: u32| {
+        let drop = modulus_bits.checked_sub(levels as u32 * log_base)?;
         Some(GadgetParams { levels, log_base, drop })
     };
     LEVELS.flat_map(move |levels| LOG_BASES.filter_map(move |log_base| of(levels, log_base)))

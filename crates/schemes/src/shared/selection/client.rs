@@ -3,7 +3,8 @@
 //! The parameters set the bits of a word; each part starts on a whole byte.
 //!
 //! ```text
-//! query    an entry of query bits for each column; ring elements of the key, d coefficients of key bits
+//! query    an entry of query bits for each column; ring elements of the key, d coefficients of key bits,
+//!          those of its last matrix of last key bits
 //! answer   masks of d coefficients of a bits: packs, then singles; bodies of b bits: rows, then singles
 //! ```
 
@@ -18,9 +19,9 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::bits::RING;
 use super::family::Family;
 use super::params::SelectionParams;
+use super::ring::DEGREE;
 use crate::shared::messages::{pack, unpack};
 
 /// An encrypted unit vector and a packing key, rounded.
@@ -35,7 +36,7 @@ pub struct SelectionQuery {
 /// Packed words and single ones, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectionAnswer {
-    /// d coefficients for each pack, then for each single row.
+    /// d coefficients for each pack, unless the public part has them, then for each single row.
     pub masks: Vec<u64>,
     /// A coefficient for each row, then for each single row.
     pub bodies: Vec<u64>,
@@ -45,7 +46,10 @@ impl SelectionQuery {
     /// Appends both parts.
     pub fn write<F: Family>(&self, params: &SelectionParams<F>, bytes: &mut Vec<u8>) {
         pack(&self.selector, params.bits.query, bytes);
-        pack(&self.keys, params.bits.key, bytes);
+        let (first, last) = self.keys.split_at(params.key_parts()[0].0);
+        for (words, (_, width)) in [first, last].into_iter().zip(params.key_parts()) {
+            pack(words, width, bytes);
+        }
     }
 
     /// Reads what [`SelectionQuery::write`] wrote.
@@ -54,8 +58,9 @@ impl SelectionQuery {
     /// [`Error::Length`] or [`Error::Malformed`].
     pub fn read<F: Family>(params: &SelectionParams<F>, reader: &mut Reader<'_>) -> Result<Self> {
         let selector = unpack(reader, "a selector", params.bits.query, params.counts.columns)?;
-        let keys = unpack(reader, "a packing key", params.bits.key, params.key_words())?;
-        Ok(Self { selector, keys })
+        let part = |(words, width)| unpack(reader, "a packing key", width, words);
+        let keys = params.key_parts().into_iter().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(Self { selector, keys: keys.concat() })
     }
 }
 
@@ -94,7 +99,7 @@ impl<P: Selects> Wire<P> for SelectionAnswer {
         let (what, SelectionParams { counts, bits, .. }) = ("an answer of a selection", params.selection());
         Error::check_length(what, bytes.len(), params.selection().answer_parts().iter().sum())?;
         let mut reader = Reader::new(what, bytes);
-        let masks = counts.masks() * RING.degree;
+        let masks = counts.answer_masks() * DEGREE;
         let masks = unpack(&mut reader, "masks of an answer", bits.answer.a, masks)?;
         Ok(Self {
             masks,
@@ -127,9 +132,11 @@ impl<F: Family> SelectionClient<F> {
         rng: &mut dyn CryptoRng,
     ) -> SelectionQuery {
         let selector = params.selector().encrypt(&self.seed, secret, selected, rng);
-        let keys = self.packing.generate_key(secret, rng).into_elements();
-        let keys = round_elements(params.rlwe.ring(), params.bits.key, keys);
-        SelectionQuery { selector, keys }
+        let mut keys = self.packing.generate_key(secret, rng).into_elements();
+        let (ring, bits) = (params.rlwe.ring(), params.bits);
+        let last = keys.split_off(params.key_parts()[0].0 / DEGREE);
+        let parts = [round_elements(ring, bits.key, keys), round_elements(ring, bits.last_key, last)];
+        SelectionQuery { selector, keys: parts.concat() }
     }
 }
 
@@ -157,7 +164,13 @@ impl Opened {
 }
 
 impl SelectionAnswer {
-    /// Decrypts all words, in the same time whether the answer decodes or not.
+    /// The answer with the masks of its packs from the public part.
+    pub fn with_masks(self, masks: &[u64]) -> Self {
+        Self { masks: [masks, &self.masks].concat(), bodies: self.bodies }
+    }
+
+    /// Decrypts all words, in the same time whether the answer decodes or not. The answer has the
+    /// masks of its packs.
     pub fn open<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Opened {
         let phases = self.phases(params, secret);
         Opened::new(params.bits.answer, params.counts.plain_bits, &phases, params.bound)
@@ -167,14 +180,14 @@ impl SelectionAnswer {
     pub fn phases<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Zeroizing<Vec<u64>> {
         let (ring, bits) = (params.rlwe.ring(), params.bits.answer);
         let selection = params.counts;
-        let (packs, singles) = self.masks.split_at(selection.packs() * RING.degree);
+        let (packs, singles) = self.masks.split_at(selection.packs() * DEGREE);
         let (rows, single_bodies) = self.bodies.split_at(selection.rows);
         let mut phases = Zeroizing::new(Vec::with_capacity(self.bodies.len()));
-        for (mask, body) in packs.chunks_exact(RING.degree).zip(rows.chunks(selection.capacity)) {
+        for (mask, body) in packs.chunks_exact(DEGREE).zip(rows.chunks(selection.capacity)) {
             phases.extend_from_slice(&bits.phases(ring, secret, mask, body));
         }
         let single = |(mask, &body)| bits.first_phase(secret, mask, body);
-        phases.extend(singles.chunks_exact(RING.degree).zip(single_bodies).map(single));
+        phases.extend(singles.chunks_exact(DEGREE).zip(single_bodies).map(single));
         phases
     }
 }

@@ -38,6 +38,12 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// Returns true if packs under this gadget can be prepared.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool;
 
+    /// Variance that a pack adds, from the settings of the key's matrices: all but the last, and the
+    /// last.
+    fn variance(settings: &[Setting; 2], gadget: GadgetParams, capacity: usize) -> f64 {
+        Self::Packing::variance(&settings[0], gadget, capacity)
+    }
+
     /// Rough seconds of one core for packing one pack online, to compare candidates.
     fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64;
 
@@ -185,6 +191,14 @@ impl Family for InspiringFamily {
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool {
         let base = 2f64.powi(gadget.log_base.min(64) as i32);
         (2..=degree).contains(&capacity) && capacity as f64 * base / 2.0 < 2f64.powi(31)
+    }
+
+    /// A full pack has d − 2 key switches under y_g and one under y_h.
+    fn variance([y_g, y_h]: &[Setting; 2], gadget: GadgetParams, capacity: usize) -> f64 {
+        if capacity < y_g.degree {
+            return Self::Packing::variance(y_g, gadget, capacity);
+        }
+        y_g.partial_packing(gadget, capacity - 1) + y_h.partial_packing(gadget, 2)
     }
 
     fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64 {

@@ -8,22 +8,25 @@
 //! | part | here |
 //! |---|---|
 //! | packings and gadgets | [`family`] |
+//! | rings | [`ring`] |
 //! | counts, noise, bits of all messages | [`bits`] |
 //! | checked parameters, exact sizes | [`params`] |
 //! | H = D·A and its packs; selection, packing, rounding | [`server`] |
 //! | query and decryption; messages as bytes | [`client`] |
 //!
-//! The masks of the packed answer depend on the snapshot alone. They could be published once, as a
-//! hint; here every answer carries them, so that a client starts from a seed.
+//! The masks of the packed answer depend on the snapshot alone. Either every answer carries them, so
+//! that a client starts from a seed, or the public part has them, as a hint ([`Masks`]).
 
 pub mod bits;
 pub mod client;
 pub mod family;
 pub mod params;
+pub mod ring;
 pub mod server;
 
-pub use bits::{Selection, SelectionBits};
+pub use bits::{Masks, Selection, SelectionBits};
 pub use client::{SelectionAnswer, SelectionClient, SelectionQuery, Selects};
 pub use family::{AnyInspiring, CdksFamily, Family, InspiringFamily};
 pub use params::SelectionParams;
+pub use ring::SelectionRing;
 pub use server::{PackedMatrix, Selected};

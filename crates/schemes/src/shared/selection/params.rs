@@ -6,16 +6,16 @@ use papir_core::Result;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
 use papir_kernels::bits::packed_len;
-use papir_kernels::matvec_i16::ROWS;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::selection::matrix_bytes;
+use papir_lattice::selection::Storage;
 use papir_ring::prg::Seed;
 
-use super::bits::{MAX_ANSWER_BITS, MAX_QUERY_BITS, Noise, RING, Selection, SelectionBits, modulus};
+use super::bits::{MAX_ANSWER_BITS, Masks, Noise, Selection, SelectionBits};
 use super::family::Family;
+use super::ring::DEGREE;
 use crate::shared::matrices::Selector;
 use crate::shared::messages::{gadget_of, gadget_values, read_bytes, write_bytes};
 use crate::shared::parameters::{refused, unfit};
@@ -46,10 +46,10 @@ impl<F: Family> SelectionParams<F> {
     /// [`papir_core::Error::Parameters`] for bits or a gadget that do not fit or do not decode.
     pub fn new(scheme: &'static str, counts: Selection, bits: SelectionBits) -> Result<Self> {
         check(&counts, &bits).map_err(refused(scheme))?;
-        if !F::takes(RING.degree, counts.capacity, bits.gadget) {
+        if !F::takes(DEGREE, counts.capacity, bits.gadget) {
             return Err(refused(scheme)(format!("packs of {} with {:?}", counts.capacity, bits.gadget)));
         }
-        let rlwe = RlweParams::new(RING).map_err(unfit(scheme))?;
+        let rlwe = counts.ring.params().map_err(unfit(scheme))?;
         let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(refused(scheme))?;
         let too_noisy =
             || refused(scheme)(format!("{counts:?} with {bits:?} fails more often than {}", counts.failure));
@@ -85,18 +85,35 @@ impl<F: Family> SelectionParams<F> {
 
     /// Coefficients of a packing key.
     pub fn key_words(&self) -> usize {
-        self.counts.key_elements::<F>(self.bits.gadget) * RING.degree
+        self.counts.key_elements::<F>(self.bits.gadget) * DEGREE
     }
 
     /// Payload bytes of the selector, and of the key.
     pub fn query_parts(&self) -> [usize; 2] {
-        [packed_len(self.counts.columns, self.bits.query), packed_len(self.key_words(), self.bits.key)]
+        let keys = self.key_parts().map(|(words, bits)| packed_len(words, bits)).iter().sum();
+        [packed_len(self.counts.columns, self.bits.query), keys]
+    }
+
+    /// Coefficients of the packing key and their bits: all matrices but the last, and the last.
+    pub fn key_parts(&self) -> [(usize, u32); 2] {
+        let last = self.bits.gadget.levels * DEGREE;
+        [(self.key_words() - last, self.bits.key), (last, self.bits.last_key)]
     }
 
     /// Payload bytes of an answer's masks, and of its bodies.
     pub fn answer_parts(&self) -> [usize; 2] {
-        let masks = packed_len(self.counts.masks() * RING.degree, self.bits.answer.a);
+        let masks = packed_len(self.counts.answer_masks() * DEGREE, self.bits.answer.a);
         [masks, packed_len(self.counts.bodies(), self.bits.answer.b)]
+    }
+
+    /// Coefficients of the masks in the public part.
+    pub fn public_mask_words(&self) -> usize {
+        self.counts.public_masks() * DEGREE
+    }
+
+    /// Bytes of the masks in the public part.
+    pub fn public_masks_bytes(&self) -> usize {
+        packed_len(self.public_mask_words(), self.bits.answer.a)
     }
 
     /// Rows of the matrix: whole packs.
@@ -104,17 +121,30 @@ impl<F: Family> SelectionParams<F> {
         self.counts.packs() * self.counts.capacity
     }
 
+    /// Reading one byte of the matrix.
+    fn operation(&self) -> Operation {
+        match self.counts.storage {
+            Storage::Words => Operation::Select16,
+            Storage::Nibbles => Operation::Select4,
+        }
+    }
+
+    /// Groups of these rows, the units of work for threads.
+    fn groups(&self, rows: usize) -> usize {
+        rows / self.counts.storage.group_rows()
+    }
+
     /// Bytes of the matrix.
     pub fn matrix_bytes(&self) -> u64 {
-        matrix_bytes(self.matrix_rows(), self.counts.columns)
+        self.counts.storage.matrix_bytes(self.matrix_rows(), self.counts.columns)
     }
 
     /// Bytes of the prepared packs: words, masks and last digits.
     pub fn packs_bytes(&self) -> u64 {
         let (Selection { capacity, .. }, SelectionBits { gadget, .. }) = (self.counts, self.bits);
-        let last = if F::has_last(RING.degree, capacity) { gadget.levels } else { 0 };
+        let last = if F::has_last(DEGREE, capacity) { gadget.levels } else { 0 };
         let words = self.counts.pack_words_bytes::<F>(gadget);
-        words + self.counts.packs() as u64 * ((1 + last) * 8 * RING.degree) as u64
+        words + self.counts.packs() as u64 * ((1 + last) * 8 * DEGREE) as u64
     }
 
     /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or
@@ -122,14 +152,14 @@ impl<F: Family> SelectionParams<F> {
     /// sends.
     pub fn count_answer(&self, counts: Counts) -> Counts {
         let Selection { columns, singles, capacity, .. } = self.counts;
-        let masks = (self.counts.masks() + singles) * RING.degree;
+        let masks = (self.counts.answer_masks() + singles) * DEGREE;
         let words = 2 * (columns + self.key_words() + self.counts.bodies()) + self.matrix_rows() + masks;
-        let blocks = columns.div_ceil(RING.degree) + 1;
+        let blocks = columns.div_ceil(DEGREE) + 1;
         let counts = counts
-            .with(Operation::Select16, self.matrix_bytes() as f64, self.matrix_rows() / ROWS)
+            .with(self.operation(), self.matrix_bytes() as f64, self.groups(self.matrix_rows()))
             .with(Operation::HintTransform, singles as f64 * blocks as f64, singles)
             .with(Operation::Word, words as f64, 1);
-        F::count_packs(counts, self.counts.packs(), RING.degree, capacity, self.bits.gadget.levels)
+        F::count_packs(counts, self.counts.packs(), DEGREE, capacity, self.bits.gadget.levels)
     }
 
     /// Adds the work of preparing all packs.
@@ -139,34 +169,35 @@ impl<F: Family> SelectionParams<F> {
 
     /// Adds the work of preparing `packs` packs.
     pub fn count_packs(&self, counts: Counts, packs: usize) -> Counts {
-        let (rows, blocks) = (packs * self.counts.capacity, self.counts.columns.div_ceil(RING.degree));
-        let full_packs = rows as f64 / RING.degree as f64;
+        let (rows, blocks) = (packs * self.counts.capacity, self.counts.columns.div_ceil(DEGREE));
+        let full_packs = rows as f64 / DEGREE as f64;
         let each = PACK.0 + PACK.1 * self.bits.gadget.levels as f64;
-        let counts = counts.with(Operation::HintTransform, rows as f64 * blocks as f64, rows / ROWS);
+        let counts = counts.with(Operation::HintTransform, rows as f64 * blocks as f64, self.groups(rows));
         counts.with(Operation::Pack, full_packs * each, packs)
     }
 
     /// Ring encryptions of a query.
     pub fn encryptions(&self) -> usize {
-        self.counts.columns.div_ceil(RING.degree) + self.counts.key_elements::<F>(self.bits.gadget)
+        self.counts.columns.div_ceil(DEGREE) + self.counts.key_elements::<F>(self.bits.gadget)
     }
 
     /// The parameters by name.
     pub fn values(&self) -> Vec<(&'static str, String)> {
-        let SelectionBits { gadget, query, key, answer } = self.bits;
+        let SelectionBits { gadget, query, key, last_key, answer } = self.bits;
+        let ring = self.counts.ring;
         let deviation = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
         let (noise, GadgetParams { levels, log_base, drop }) = (self.noise(), gadget);
         vec![
-            ("d", RING.degree.to_string()),
-            ("log2 q", format!("{:.2}", modulus().log2())),
-            ("sigma", RING.sigma.to_string()),
+            ("d", DEGREE.to_string()),
+            ("log2 q", format!("{:.2}", ring.modulus().log2())),
+            ("sigma", ring.sigma().to_string()),
             ("log2 p of packed words", self.counts.plain_bits.to_string()),
             ("packing", F::Packing::NAME.to_owned()),
             ("encryptions a pack", self.counts.capacity.to_string()),
             ("packs", self.counts.packs().to_string()),
             ("packing gadget", format!("l = {levels}, z = 2^{log_base}, drop {drop}")),
             ("selector bits", query.to_string()),
-            ("key bits", key.to_string()),
+            ("key bits", if key == last_key { key.to_string() } else { format!("{key} and {last_key}") }),
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
             ("log2 noise of selection", deviation(noise.selection)),
             ("log2 noise of packing", deviation(noise.packing)),
@@ -194,42 +225,50 @@ impl<F: Family> SelectionParams<F> {
     }
 }
 
-/// Bytes of encoded bits.
-pub const BITS_BYTES: usize = 7;
-
 impl SelectionBits {
-    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, mask
-    /// and body.
-    pub fn write(&self, writer: &mut Writer) {
+    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, the key's
+    /// last matrix if masks are in the public part, mask and body.
+    pub fn write(&self, writer: &mut Writer, masks: Masks) {
         write_bytes(writer, gadget_values(self.gadget));
-        write_bytes(writer, [self.query, self.key, self.answer.a, self.answer.b]);
+        write_bytes(writer, [self.query, self.key]);
+        if masks == Masks::Public {
+            write_bytes(writer, [self.last_key]);
+        }
+        write_bytes(writer, [self.answer.a, self.answer.b]);
     }
 
     /// Reads what [`SelectionBits::write`] wrote.
     ///
     /// # Errors
     /// [`papir_core::Error::Length`].
-    pub fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    pub fn read(reader: &mut Reader<'_>, masks: Masks) -> Result<Self> {
         let gadget = gadget_of(read_bytes(reader)?);
-        let [query, key, a, b] = read_bytes(reader)?;
-        Ok(Self { gadget, query, key, answer: ResponseBits { a, b } })
+        let [query, key] = read_bytes(reader)?;
+        let [last_key] = if masks == Masks::Public { read_bytes(reader)? } else { [key] };
+        let [a, b] = read_bytes(reader)?;
+        Ok(Self { gadget, query, key, last_key, answer: ResponseBits { a, b } })
     }
 }
 
 fn check(selection: &Selection, bits: &SelectionBits) -> std::result::Result<(), String> {
-    let Selection { columns, plain_bits, capacity, rows, .. } = *selection;
-    if columns == 0 || columns > u32::MAX as usize || rows == 0 || !(1..=16).contains(&plain_bits) {
+    let Selection { columns, plain_bits, capacity, rows, storage, ring, .. } = *selection;
+    if columns == 0
+        || columns > u32::MAX as usize
+        || rows == 0
+        || !(1..=storage.word_bits()).contains(&plain_bits)
+    {
         return Err(format!("{columns} columns of {rows} rows of words of {plain_bits} bits"));
     }
-    if !capacity.is_power_of_two() || !(2..=RING.degree).contains(&capacity) {
-        return Err(format!("packs of {capacity}: expected a power of two up to {}", RING.degree));
+    if !capacity.is_power_of_two() || !(2..=DEGREE).contains(&capacity) {
+        return Err(format!("packs of {capacity}: expected a power of two up to {}", DEGREE));
     }
     let ResponseBits { a, b } = bits.answer;
-    let sent = 1..=MAX_QUERY_BITS;
-    let fits = sent.contains(&bits.query)
-        && sent.contains(&bits.key)
+    let fits = (1..=selection.most_query_bits()).contains(&bits.query)
+        && (1..=ring.most_bits()).contains(&bits.key)
+        && (1..=bits.key).contains(&bits.last_key)
+        && (selection.masks == Masks::Public || bits.last_key == bits.key)
         && (plain_bits + 1..=MAX_ANSWER_BITS).contains(&a)
         && (1..=a).contains(&b)
-        && bits.answer.fit(RING.degree, modulus(), RING.sigma);
+        && bits.answer.fit(DEGREE, ring.modulus(), ring.secret_deviation());
     if fits { Ok(()) } else { Err(format!("message bits {bits:?}")) }
 }

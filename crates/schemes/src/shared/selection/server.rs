@@ -1,21 +1,20 @@
 //! The server of a packed selection.
 
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, BlobSlice, Error, Progress, Result};
-use papir_kernels::matvec_i16::ROWS;
+use papir_core::{AlignedBytes, Blob, Error, Progress, Result};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
-use papir_lattice::selection::{SelectorMasks, WordMatrix, matrix_words};
+use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
 use rayon::prelude::*;
 
-use super::bits::Selection;
+use super::bits::{Masks, Selection};
 use super::client::{SelectionAnswer, SelectionQuery};
 use super::family::Family;
 use super::params::SelectionParams;
 use crate::shared::matrices::RowMasks;
-use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::packs::{Names, PreparedPacks};
 
 const MATRIX: &str = "selection/matrix";
 
@@ -23,10 +22,10 @@ const MATRIX: &str = "selection/matrix";
 #[derive(Clone)]
 pub struct PackedMatrix<F: Family> {
     params: SelectionParams<F>,
-    tiles: BlobSlice<i16>,
+    tiles: Blob,
     packing: F::Packing,
     packs: PreparedPacks<F::Packing>,
-    /// Masks of the packs in the form that every answer carries.
+    /// Masks of the packs in the form in which clients get them.
     masks: Vec<u64>,
     /// Selector masks for single rows; `None` if there are no such rows.
     singles: Option<SelectorMasks>,
@@ -92,7 +91,7 @@ impl<F: Family> PackedMatrix<F> {
     fn assemble(
         params: &SelectionParams<F>,
         seed: &Seed,
-        tiles: BlobSlice<i16>,
+        tiles: Blob,
         packing: F::Packing,
         packs: PreparedPacks<F::Packing>,
     ) -> Self {
@@ -101,9 +100,17 @@ impl<F: Family> PackedMatrix<F> {
         Self { params: params.clone(), tiles, packing, packs, masks, singles }
     }
 
-    /// The words of the matrix in row groups.
-    pub fn tiles(&self) -> &BlobSlice<i16> {
+    /// The matrix in row groups.
+    pub fn tiles(&self) -> &Blob {
         &self.tiles
+    }
+
+    /// Masks that the public part has: d coefficients for each pack, or none.
+    pub fn public_masks(&self) -> &[u64] {
+        match self.params.counts.masks {
+            Masks::Answers => &[],
+            Masks::Public => &self.masks,
+        }
     }
 
     /// The mask of a pack, modulo q.
@@ -139,7 +146,8 @@ impl<F: Family> PackedMatrix<F> {
     /// # Errors
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
     pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<F>> {
-        let bits = vec![self.params.bits.key; self.packing.shape().matrices];
+        let mut bits = vec![self.params.bits.key; self.packing.shape().matrices];
+        bits.iter_mut().last().into_iter().for_each(|last| *last = self.params.bits.last_key);
         names(self.params.scheme).online_key(&self.packing, &bits, &query.keys)
     }
 
@@ -156,7 +164,7 @@ impl<F: Family> PackedMatrix<F> {
         let SelectionParams { counts, bits, rlwe, .. } = &self.params;
         let (ring, bits) = (rlwe.ring(), bits.query);
         let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
-        let sums = WordMatrix::new(counts.columns, &self.tiles).select(&selectors, bits);
+        let sums = counts.storage.matrix(counts.columns, &self.tiles).select(&selectors, bits);
         let selected = sums.into_par_iter().zip(&selectors).zip(singles).map(|((sums, selector), words)| {
             let masks = self.singles.iter().map(|masks| masks.of_single_words(ring, words, counts.columns));
             Selected {
@@ -196,7 +204,10 @@ impl<F: Family> PackedMatrix<F> {
     /// Switches packed encryptions to the bits of an answer.
     pub fn round(&self, packed: &Selected) -> SelectionAnswer {
         let (ring, bits) = (self.params.rlwe.ring(), self.params.bits.answer);
-        let mut masks = self.masks.clone();
+        let mut masks = match self.params.counts.masks {
+            Masks::Answers => self.masks.clone(),
+            Masks::Public => Vec::new(),
+        };
         masks.extend(packed.single_masks.iter().flat_map(|mask| bits.mask(ring, mask)));
         let mut bodies = bits.body(ring, &packed.bodies.to_words(ring)[..self.params.counts.rows]);
         bodies.extend(bits.body(ring, &packed.single_bodies));
@@ -208,7 +219,7 @@ impl<F: Family> PackedMatrix<F> {
     /// # Errors
     /// The sink's.
     pub fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        sink.put(MATRIX, &[self.tiles.bytes()])?;
+        sink.put(MATRIX, &[&self.tiles])?;
         self.packs.save(sink)
     }
 
@@ -217,7 +228,8 @@ impl<F: Family> PackedMatrix<F> {
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     pub fn load(params: &SelectionParams<F>, seed: &Seed, source: &dyn SectionSource) -> Result<Self> {
-        let tiles = sized(source, MATRIX, params.matrix_bytes() as usize)?;
+        let tiles = source.get(MATRIX)?;
+        Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
         let (packing, packs) = (params.packing(seed)?, params.counts.packs());
         let packs = PreparedPacks::load(names(params.scheme), &packing, packs, source)?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
@@ -226,9 +238,9 @@ impl<F: Family> PackedMatrix<F> {
 
 /// # Errors
 /// [`Error::Length`] for tiles of another matrix.
-fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: AlignedBytes) -> Result<BlobSlice<i16>> {
-    let tiles = BlobSlice::new(tiles.into(), MATRIX)?;
-    Error::check_length(MATRIX, tiles.bytes().len(), params.matrix_bytes() as usize)?;
+fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: AlignedBytes) -> Result<Blob> {
+    let tiles = Blob::from(tiles);
+    Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
     Ok(tiles)
 }
 
@@ -236,19 +248,21 @@ fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: AlignedBytes) ->
 fn row_masks<'a, F: Family>(
     params: &'a SelectionParams<F>,
     seed: &Seed,
-    tiles: &'a [i16],
+    tiles: &'a [u8],
     progress: &'a dyn Progress,
 ) -> RowMasks<'a> {
     let (ring, rows) = (params.rlwe.ring(), params.counts.capacity);
     let masks = params.selector().masks(seed, rows);
-    RowMasks { ring, matrix: WordMatrix::new(params.counts.columns, tiles), masks, rows, progress }
+    let matrix = params.counts.storage.matrix(params.counts.columns, tiles);
+    RowMasks { ring, matrix, masks, rows, progress }
 }
 
 /// For each pack, whether two matrices differ in the row groups that hold its rows.
-fn touched_packs(counts: &Selection, old: &[i16], new: &[i16]) -> Vec<bool> {
-    let (group, capacity) = (matrix_words(1, counts.columns), counts.capacity);
+fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
+    let (capacity, group_rows) = (counts.capacity, counts.storage.group_rows());
+    let group = counts.storage.matrix_bytes(1, counts.columns) as usize;
     let groups = old.par_chunks_exact(group).zip(new.par_chunks_exact(group));
     let differs: Vec<bool> = groups.map(|(old, new)| old != new).collect();
-    let groups_of = |pack: usize| pack * capacity / ROWS..((pack + 1) * capacity).div_ceil(ROWS);
+    let groups_of = |pack: usize| pack * capacity / group_rows..((pack + 1) * capacity).div_ceil(group_rows);
     (0..counts.packs()).map(|pack| differs[groups_of(pack)].contains(&true)).collect()
 }

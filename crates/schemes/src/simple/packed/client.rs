@@ -1,4 +1,4 @@
-//! The client of SimpleYPIR: `Query` and `Extract`.
+//! The client: `Query` and `Extract`.
 
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
@@ -7,16 +7,18 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::layout::whiten;
-use super::params::{NAME, Params, SimpleYpir};
-use crate::shared::messages::PublicSeed;
-use crate::shared::selection::{CdksFamily, SelectionAnswer, SelectionClient, SelectionQuery};
+use super::form::{Form, Packed};
+use super::params::Params;
+use super::wire::PackedPublic;
+use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionQuery};
 use crate::shared::units::Location;
 
 /// A client: the parameters and the masks of the packing keys.
-pub struct Client {
-    params: Params,
-    selection: SelectionClient<CdksFamily>,
+pub struct Client<F: Form> {
+    params: Params<F>,
+    selection: SelectionClient<F::Family>,
+    /// Masks of the packs from the public part, or none.
+    masks: Vec<u64>,
 }
 
 /// Opens one answer: the key and the place of the record. Erased on drop.
@@ -33,13 +35,13 @@ impl Secret {
     }
 }
 
-impl scheme::Client<SimpleYpir> for Client {
-    fn new(params: Params, public: PublicSeed) -> Result<Self> {
+impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
+    fn new(params: Params<F>, public: PackedPublic) -> Result<Self> {
         let selection = SelectionClient::new(&params.selection, public.seed)?;
-        Ok(Self { params, selection })
+        Ok(Self { params, selection, masks: public.masks })
     }
 
-    fn params(&self) -> &Params {
+    fn params(&self) -> &Params<F> {
         &self.params
     }
 
@@ -50,7 +52,7 @@ impl scheme::Client<SimpleYpir> for Client {
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, SelectionQuery)> {
         let Params { layout, selection } = &self.params;
-        check_indices(NAME, &layout.shape(), indices, 1)?;
+        check_indices(F::NAME, &layout.shape(), indices, 1)?;
         let location = Box::new(layout.locate(indices[0]));
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(selection.rlwe(), &mut rng);
@@ -59,13 +61,11 @@ impl scheme::Client<SimpleYpir> for Client {
     }
 
     fn extract(&self, secret: Secret, answer: SelectionAnswer) -> Result<Vec<Record>> {
-        let opened = answer.open(&self.params.selection, &secret.key);
-        let mut bytes = Zeroizing::new(vec![0; 2 * opened.words.len()]);
-        for (pair, &word) in bytes.chunks_exact_mut(2).zip(opened.words.iter()) {
-            pair.copy_from_slice(&(word as u16).to_le_bytes());
-        }
-        whiten(&self.selection.seed, secret.location.column, &mut bytes);
-        let record = self.params.layout.unit_layout.select(&bytes, secret.location.slot);
+        let layout = &self.params.layout;
+        let opened = answer.with_masks(&self.masks).open(&self.params.selection, &secret.key);
+        let mut bytes = Zeroizing::new(layout.storage.bytes_of(&opened.words));
+        layout.whiten(&self.selection.seed, secret.location.column, &mut bytes);
+        let record = layout.unit_layout.select(&bytes, secret.location.slot);
         if opened.decodes { Ok(vec![record]) } else { Err(Error::NotDecodable) }
     }
 }

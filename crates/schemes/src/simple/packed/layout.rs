@@ -1,16 +1,17 @@
 //! Layout of the matrix of words.
 //!
-//! Records fill columns; a column is some packs of d words. A word is 16 bits of the records' bytes,
+//! Records fill columns; a column is some packs of d words. Words are parts of the records' bytes,
 //! whitened by a public stream.
 
 use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
-use papir_lattice::selection::{matrix, place};
+use papir_lattice::selection::Storage;
 use papir_ring::prg::Seed;
 
-use crate::shared::matrices::{self, encode_columns, words_of};
+use super::form::Form;
+use crate::shared::matrices::{self, store_columns};
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
-/// Most packs in a column: 16 MiB of words, for which a client holds some 200 MiB while it decrypts
+/// Most packs in a column: 8 Mi words, for which a client holds some 200 MiB while it decrypts
 /// them.
 pub(super) const MAX_PACKS: u64 = 1 << 12;
 
@@ -18,6 +19,10 @@ pub(super) const MAX_PACKS: u64 = 1 << 12;
 /// receives all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// Storage of words.
+    pub storage: Storage,
+    /// Label of the whitening stream.
+    label: &'static str,
     /// Records in columns.
     pub(crate) unit_layout: Units,
     /// Words of a column: whole packs.
@@ -27,8 +32,13 @@ pub struct Layout {
 }
 
 /// Fewest packs in a column: those of one record.
-pub fn least_packs(shape: &Shape, degree: usize) -> u64 {
-    shape.record_bytes().div_ceil(2 * degree) as u64
+pub fn least_packs(storage: Storage, shape: &Shape, degree: usize) -> u64 {
+    shape.record_bytes().div_ceil(pack_bytes(storage, degree)) as u64
+}
+
+/// Bytes of records in a pack of `degree` words.
+pub fn pack_bytes(storage: Storage, degree: usize) -> usize {
+    storage.word_bits() as usize * degree / 8
 }
 
 impl Layout {
@@ -37,18 +47,19 @@ impl Layout {
     /// # Errors
     /// [`Error::OutOfBounds`] if a column holds no record, or there are more than 2²⁴ columns or
     /// 2¹² packs in one.
-    pub fn new(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
-        let least = least_packs(&shape, degree);
+    pub fn new<F: Form>(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
+        let storage = F::STORAGE;
+        let least = least_packs(storage, &shape, degree);
         if packs < least || packs > MAX_PACKS {
             let expected = format!("{least} to {MAX_PACKS}");
             return Err(Error::out_of_bounds("the number of packs in a column", packs, expected));
         }
         let rows = packs as usize * degree;
-        let unit_layout = Units::new(shape, 2 * rows)?;
+        let unit_layout = Units::new(shape, packs as usize * pack_bytes(storage, degree))?;
         if unit_layout.units() > MAX_COLUMNS {
             return Err(Error::out_of_bounds("the number of columns", unit_layout.units(), "at most 2^24"));
         }
-        Ok(Self { unit_layout, rows, columns: unit_layout.units() as usize })
+        Ok(Self { storage, label: F::WHITENING, unit_layout, rows, columns: unit_layout.units() as usize })
     }
 
     /// Records and their length.
@@ -72,33 +83,44 @@ impl Layout {
         progress: &dyn Progress,
     ) -> Result<AlignedBytes> {
         progress.stage("encode", self.columns as u64);
-        encode_columns((self.rows, self.columns), progress, |column| {
-            let mut bytes = vec![0; 2 * self.rows];
+        store_columns(self.storage, (self.rows, self.columns), progress, |column| {
+            let mut bytes = vec![0; self.unit_layout.unit_bytes];
             self.unit_layout.read(records, column as u64, &mut bytes)?;
-            whiten(seed, column as u32, &mut bytes);
-            Ok(words_of(&bytes))
+            self.whiten(seed, column as u32, &mut bytes);
+            Ok(self.padded(bytes))
         })
     }
 
+    /// Number of 16-bit words in the bytes of these columns, the unit of the work of encoding.
+    pub(super) fn encoded(&self, columns: usize) -> f64 {
+        self.unit_layout.unit_bytes as f64 / 2.0 * columns as f64
+    }
+
+    /// The bytes of a column for all rows of its last group.
+    fn padded(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        let rows = self.rows.next_multiple_of(self.storage.group_rows());
+        bytes.resize(rows * self.storage.word_bits() as usize / 8, 0);
+        bytes
+    }
+
     /// Reads the bytes of a column back from the matrix.
-    pub(super) fn read_column(&self, seed: &Seed, tiles: &[i16], column: usize) -> Vec<u8> {
-        let words = matrix::read_column(tiles, self.columns, column);
-        let mut bytes: Vec<u8> = words.iter().take(self.rows).flat_map(|word| word.to_le_bytes()).collect();
-        whiten(seed, column as u32, &mut bytes);
+    pub(super) fn read_column(&self, seed: &Seed, tiles: &[u8], column: usize) -> Vec<u8> {
+        let mut bytes = self.storage.read_column(tiles, self.columns, column);
+        bytes.truncate(self.unit_layout.unit_bytes);
+        self.whiten(seed, column as u32, &mut bytes);
         bytes
     }
 
     /// Writes the bytes of a column to the matrix.
-    pub(super) fn write_column(&self, seed: &Seed, tiles: &mut [i16], column: usize, mut bytes: Vec<u8>) {
-        whiten(seed, column as u32, &mut bytes);
-        for (row, word) in words_of(&bytes).into_iter().enumerate() {
-            tiles[place(self.columns, row, column)] = word;
-        }
+    pub(super) fn write_column(&self, seed: &Seed, tiles: &mut [u8], column: usize, mut bytes: Vec<u8>) {
+        self.whiten(seed, column as u32, &mut bytes);
+        self.storage.write_column(tiles, self.columns, column, &self.padded(bytes));
     }
-}
 
-/// Adds the public stream to the bytes of a column, or removes it. No branch depends on the column.
-pub fn whiten(seed: &Seed, column: u32, bytes: &mut [u8]) {
-    let position = u64::from(column) * bytes.len() as u64;
-    matrices::whiten(seed, "simpleypir/whitening", position, bytes);
+    /// Adds the public stream to the bytes of a column, or removes it. No branch depends on the
+    /// column.
+    pub fn whiten(&self, seed: &Seed, column: u32, bytes: &mut [u8]) {
+        let position = u64::from(column) * bytes.len() as u64;
+        matrices::whiten(seed, self.label, position, bytes);
+    }
 }

@@ -1,53 +1,69 @@
-//! SimpleYPIR: SimplePIR with packed answers, without a hint to download.
+//! SimplePIR with packed answers, without a hint of the size of its answers' masks for each row.
 //!
-//! Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security
-//! 2024, ePrint 2024/270, section 4.3.
+//! | scheme | source | packing | words | masks of answers |
+//! |---|---|---|---|---|
+//! | [`SimpleYpir`] | Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security 2024, ePrint 2024/270, section 4.3 | CDKS | 16 bits | in every answer |
+//! | [`Inspire1`] | InsPIRe (Mahdavi, Patel, Seo, Yeo 2025), Algorithm 9 with t = 1 | InspiRING | 4 bits | in the public part |
 //!
-//! The database is a matrix of 16-bit words; a column holds one or more records. The client selects
-//! a column under LWE over the packing ring and receives all of it, d words in a ring encryption
-//! (CDKS packing).
+//! The database is a matrix of words; a column holds one or more records. The client selects a
+//! column under LWE over the packing ring and receives all of it, d words in a ring encryption.
 //!
-//! | the paper | here |
+//! | the YPIR paper | here |
 //! |---|---|
 //! | `DBSetup` | [`server::Server`]'s `prepare`; the matrix in [`layout`], its packs in [`crate::shared::selection::server`] |
 //! | `Query` | [`client::Client`]'s `query`: [`crate::shared::selection::client`] |
 //! | `Answer` | [`crate::shared::selection::PackedMatrix::answers`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
 //!
-//! Differences from the paper: words are centred and modulo 2¹⁶; records are whitened by a public
-//! stream that the client removes, so that the noise bound holds for every database; selector, keys
-//! and answer are sent in as few bits as the noise allows; the gadget drops low bits.
+//! Differences from the papers: words are centred; records are whitened by a public stream that the
+//! client removes, so that the noise bound holds for every database; selector, keys and answer are
+//! sent in as few bits as the noise allows; the gadget drops low bits.
+//!
+//! Short words make short messages. A word's size multiplies the noise of a selector twice: as a
+//! factor of every error, and as the number of messages that the modulus must tell apart. Words of 4
+//! bits leave so much room that a packing key has one digit and a selector entry about 18 bits, and
+//! the body of an answer 5 bits for each word of 4. The masks of packs are twice as long as the
+//! bodies, but the same for every answer of a version, so a client fetches them once
+//! ([`form`]).
 
 pub mod client;
+pub mod form;
 pub mod layout;
 pub mod params;
 pub mod server;
 #[cfg(test)]
 mod tests;
+pub mod wire;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
 use crate::shared::selection::{SelectionAnswer, SelectionQuery};
 
-pub use crate::shared::messages::PublicSeed as Public;
 pub use client::{Client, Secret};
-pub use params::{Params, SimpleYpir};
+pub use form::{ByCdks, ByInspiring, Form, Packed};
+pub use params::Params;
 pub use server::Server;
+pub use wire::PackedPublic;
 
-impl Scheme for SimpleYpir {
-    const NAME: &'static str = params::NAME;
-    const ID: u16 = 7;
+/// SimpleYPIR.
+pub type SimpleYpir = Packed<ByCdks>;
+/// InsPIRe with t = 1, whose clients fetch masks once.
+pub type Inspire1 = Packed<ByInspiring>;
+
+impl<F: Form> Scheme for Packed<F> {
+    const NAME: &'static str = F::NAME;
+    const ID: u16 = F::ID;
     const PRIVACY: Privacy = Privacy::Private;
 
-    type Params = Params;
-    type Public = Public;
+    type Params = Params<F>;
+    type Public = PackedPublic;
     type Query = SelectionQuery;
     type Answer = SelectionAnswer;
     type Secret = Secret;
     type ClientKeys = Never;
     type ClientState = Never;
     type Ticket = Never;
-    type Server = Server;
-    type Client = Client;
+    type Server = Server<F>;
+    type Client = Client<F>;
 }

@@ -1,4 +1,4 @@
-//! Checked parameters of SimpleYPIR and their choice.
+//! Checked parameters and their choice.
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
@@ -9,40 +9,40 @@ use papir_core::{
 };
 use papir_lattice::params::Literal as RlweLiteral;
 
-use super::layout::{Layout, MAX_PACKS, least_packs};
+use super::form::Form;
+use super::layout::{Layout, MAX_PACKS, least_packs, pack_bytes};
 use crate::shared::messages::{SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{
     BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security, squares_of_whitened,
     successes,
 };
-use crate::shared::selection::{CdksFamily, Selection, SelectionBits, SelectionParams, Selects};
+use crate::shared::selection::{Selection, SelectionBits, SelectionParams, Selects};
 use crate::shared::units::MAX_COLUMNS;
 
-/// The scheme's name.
-pub(super) const NAME: &str = "simpleypir";
 /// d.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
-/// Bits of a word.
-const WORD_BITS: u32 = 16;
 /// Numbers of packs in a column that are compared for each doubling.
 const PER_OCTAVE: f64 = 4.0;
 
-/// SimpleYPIR.
-#[derive(Clone, Copy, Debug)]
-pub struct SimpleYpir;
+/// Answers over which the masks of a version are spread, to compare parameters.
+const ANSWERS: u64 = 16;
 
-/// Parameters of [`SimpleYpir`].
+/// Parameters of a packed SimplePIR.
 #[derive(Clone, Debug)]
-pub struct Params {
+pub struct Params<F: Form> {
     pub(super) layout: Layout,
-    pub(super) selection: SelectionParams<CdksFamily>,
+    pub(super) selection: SelectionParams<F::Family>,
 }
 
-fn counts(layout: &Layout, failure: FailureBound) -> Selection {
-    let largest = 2f64.powi(WORD_BITS as i32 - 1);
+fn counts<F: Form>(layout: &Layout, failure: FailureBound) -> Selection {
+    let word_bits = F::STORAGE.word_bits();
+    let largest = 2f64.powi(word_bits as i32 - 1);
     Selection {
+        ring: F::RING,
+        storage: F::STORAGE,
+        masks: F::MASKS,
         columns: layout.columns,
-        plain_bits: WORD_BITS,
+        plain_bits: word_bits,
         squares: squares_of_whitened(layout.columns, largest, layout.rows, failure),
         capacity: DEGREE,
         rows: layout.rows,
@@ -51,7 +51,7 @@ fn counts(layout: &Layout, failure: FailureBound) -> Selection {
     }
 }
 
-impl Params {
+impl<F: Form> Params<F> {
     /// The smallest messages for columns of `packs` packs.
     ///
     /// # Errors
@@ -66,9 +66,9 @@ impl Params {
     /// # Errors
     /// The errors of [`Params::with_packs`].
     pub fn failing_less(shape: Shape, packs: u64, failure: FailureBound) -> Result<Self> {
-        let layout = Layout::new(shape, DEGREE, packs)?;
-        let bits = counts(&layout, failure).choose::<CdksFamily>().ok_or_else(|| {
-            refused(NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
+        let layout = Layout::new::<F>(shape, DEGREE, packs)?;
+        let bits = counts::<F>(&layout, failure).choose::<F::Family>().ok_or_else(|| {
+            refused(F::NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
         })?;
         Self::new(layout, bits, failure)
     }
@@ -78,10 +78,12 @@ impl Params {
     /// # Errors
     /// The errors of [`Params::with_packs`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
-        let least = least_packs(&shape, DEGREE);
-        let ideal = (shape.total_bytes() / columns.max(1)).div_ceil(2 * DEGREE as u64).max(least);
+        let least = least_packs(F::STORAGE, &shape, DEGREE);
+        let bytes = pack_bytes(F::STORAGE, DEGREE) as u64;
+        let ideal = (shape.total_bytes() / columns.max(1)).div_ceil(bytes).max(least);
         let fits = |packs: &u64| {
-            Layout::new(shape, DEGREE, *packs).is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
+            Layout::new::<F>(shape, DEGREE, *packs)
+                .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
         };
         // Unused slots take a little more.
         let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS)).find(fits).unwrap_or(ideal);
@@ -89,7 +91,7 @@ impl Params {
     }
 
     fn new(layout: Layout, bits: SelectionBits, failure: FailureBound) -> Result<Self> {
-        let selection = SelectionParams::new(NAME, counts(&layout, failure), bits)?;
+        let selection = SelectionParams::new(F::NAME, counts::<F>(&layout, failure), bits)?;
         Ok(Self { layout, selection })
     }
 
@@ -100,8 +102,10 @@ impl Params {
 
     fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
+        let masks = self.selection.public_masks_bytes();
         Sizes {
-            public: sealed_public(self.encode().len(), SEED_BYTES),
+            public: sealed_public(self.encode().len(), SEED_BYTES + masks),
+            hint: masks as u64,
             query_keys: keys as u64,
             query: sealed(selector + keys),
             answer: sealed(self.selection.answer_parts().iter().sum()),
@@ -118,7 +122,7 @@ impl Params {
     }
 
     fn work(&self) -> Work {
-        let words = self.layout.rows as f64 * self.layout.columns as f64;
+        let words = self.layout.encoded(self.layout.columns);
         let encode = Counts::new().with(Operation::Encode16, words, self.layout.columns);
         let packs = (self.layout.rows / DEGREE) as f64;
         Work {
@@ -132,9 +136,9 @@ impl Params {
     /// Seconds that the goal minimises.
     fn score(&self, goal: Goal) -> f64 {
         let sizes = self.sizes();
-        let line = (sizes.query + sizes.answer) as f64 / BALANCED_LINE;
+        let line = (sizes.query + sizes.answer + sizes.hint / ANSWERS) as f64 / BALANCED_LINE;
         let gadget = self.selection.bits().gadget;
-        let work = self.selection.counts.rough_seconds::<CdksFamily>(gadget);
+        let work = self.selection.counts.rough_seconds::<F::Family>(gadget);
         match goal {
             Goal::MinCommunication => line,
             Goal::Balanced => line + work,
@@ -144,24 +148,25 @@ impl Params {
 }
 
 /// Numbers of packs in a column that are worth comparing, up to a single column.
-fn pack_counts(shape: &Shape) -> Vec<u64> {
-    let least = least_packs(shape, DEGREE).max(shape.total_bytes() / (MAX_COLUMNS * 2 * DEGREE as u64));
-    let most = shape.total_bytes().div_ceil(2 * DEGREE as u64).clamp(least, MAX_PACKS.max(least));
+fn pack_counts<F: Form>(shape: &Shape) -> Vec<u64> {
+    let (bytes, total) = (pack_bytes(F::STORAGE, DEGREE) as u64, shape.total_bytes());
+    let least = least_packs(F::STORAGE, shape, DEGREE).max(total / (MAX_COLUMNS * bytes));
+    let most = total.div_ceil(bytes).clamp(least, MAX_PACKS.max(least));
     scaled(least, most, PER_OCTAVE)
 }
 
-impl Selects for Params {
-    type Family = CdksFamily;
+impl<F: Form> Selects for Params<F> {
+    type Family = F::Family;
 
-    fn selection(&self) -> &SelectionParams<CdksFamily> {
+    fn selection(&self) -> &SelectionParams<F::Family> {
         &self.selection
     }
 }
 
-impl Parameters for Params {
+impl<F: Form> Parameters for Params<F> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
-        let all = pack_counts(&shape).into_iter().map(|packs| Self::failing_less(shape, packs, failure));
+        let all = pack_counts::<F>(&shape).into_iter().map(|packs| Self::failing_less(shape, packs, failure));
         best(successes(all)?, |params| params.score(goal))
             .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
     }
@@ -170,7 +175,7 @@ impl Parameters for Params {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
             Choice::Columns(columns) => Self::with_columns(shape, columns),
-            other => Err(other.refused_by(NAME)),
+            other => Err(other.refused_by(F::NAME)),
         }
     }
 
@@ -184,7 +189,7 @@ impl Parameters for Params {
 
     fn describe(&self) -> Description {
         Description {
-            scheme: NAME,
+            scheme: F::NAME,
             privacy: Privacy::Private,
             shape: self.shape(),
             sizes: self.sizes(),
@@ -201,7 +206,7 @@ impl Parameters for Params {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.shape());
         writer.u64((self.layout.rows / DEGREE) as u64);
-        self.selection.bits().write(&mut writer);
+        self.selection.bits().write(&mut writer, F::MASKS);
         write_failure(&mut writer, self.selection.counts.failure);
         writer.finish()
     }
@@ -209,9 +214,9 @@ impl Parameters for Params {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let read = |reader: &mut Reader<'_>| {
             let (shape, packs) = (read_shape(reader)?, reader.u64()?);
-            Ok((shape, packs, SelectionBits::read(reader)?, read_failure(reader)?))
+            Ok((shape, packs, SelectionBits::read(reader, F::MASKS)?, read_failure(reader)?))
         };
-        let (shape, packs, bits, failure) = read_all("simpleypir's parameters", bytes, read)?;
-        Self::new(Layout::new(shape, DEGREE, packs)?, bits, failure)
+        let (shape, packs, bits, failure) = read_all("parameters of a packed SimplePIR", bytes, read)?;
+        Self::new(Layout::new::<F>(shape, DEGREE, packs)?, bits, failure)
     }
 }

@@ -1,4 +1,4 @@
-//! The server of SimpleYPIR: `DBSetup`, `Answer` and updates.
+//! The server: `DBSetup`, `Answer` and updates.
 //!
 //! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
 //! changed record alters words of one column, so rows of the packs that hold them. Those packs are
@@ -15,26 +15,27 @@ use papir_core::{AlignedBytes, Change, Progress, Records, Result};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
-use super::params::{DEGREE, NAME, Params, SimpleYpir};
-use crate::shared::messages::{PublicSeed, load_seed};
+use super::form::{Form, Packed};
+use super::layout::pack_bytes;
+use super::params::{DEGREE, Params};
+use super::wire::PackedPublic;
+use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
-use crate::shared::selection::{CdksFamily, PackedMatrix, SelectionAnswer, SelectionQuery};
+use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionQuery};
 use crate::shared::stored_records::{check_source, read_columns};
 use crate::shared::units::{Placed, by_column, columns};
 
-const SEED: &str = "simpleypir/seed";
-
 /// A prepared database: the matrix and its packs. A clone shares them.
 #[derive(Clone)]
-pub struct Server {
-    params: Params,
-    public: PublicSeed,
-    matrix: PackedMatrix<CdksFamily>,
+pub struct Server<F: Form> {
+    params: Params<F>,
+    public: PackedPublic,
+    matrix: PackedMatrix<F::Family>,
 }
 
-impl scheme::Server<SimpleYpir> for Server {
+impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
     fn setup(
-        params: Params,
+        params: Params<F>,
         records: &dyn Records,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
@@ -42,17 +43,17 @@ impl scheme::Server<SimpleYpir> for Server {
         Self::prepare(params, Seed::random(rng), records, progress)
     }
 
-    fn params(&self) -> &Params {
+    fn params(&self) -> &Params<F> {
         &self.params
     }
 
-    fn public(&self) -> &PublicSeed {
+    fn public(&self) -> &PackedPublic {
         &self.public
     }
 
     fn answer_many(
         &self,
-        batch: Vec<(Session<'_, SimpleYpir>, &SelectionQuery)>,
+        batch: Vec<(Session<'_, Packed<F>>, &SelectionQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&SelectionQuery> = batch.into_iter().map(|(_, query)| query).collect();
@@ -62,7 +63,7 @@ impl scheme::Server<SimpleYpir> for Server {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let Params { layout, selection } = &self.params;
         estimate(&self.params, changes, |sizes| {
-            let words = (2 * columns(&self.by_column(changes)).count() * layout.rows) as f64;
+            let words = layout.encoded(2 * columns(&self.by_column(changes)).count());
             let encode = Counts::new().with(Operation::Encode16, words, 1);
             let stored = (sizes.database + sizes.material) as f64;
             let packs = self.touched_packs(changes);
@@ -73,15 +74,15 @@ impl scheme::Server<SimpleYpir> for Server {
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         let (layout, seed) = (&self.params.layout, &self.public.seed);
         check_changes(&layout.shape(), changes)?;
-        let mut tiles = AlignedBytes::copy_of(self.matrix.tiles().bytes());
+        let mut tiles = AlignedBytes::copy_of(self.matrix.tiles());
         for changes in columns(&self.by_column(changes)) {
             let column = changes[0].column;
-            let mut bytes = layout.read_column(seed, tiles.slice_mut(), column);
+            let mut bytes = layout.read_column(seed, tiles.bytes_mut(), column);
             changes.iter().try_for_each(|placed| layout.unit_layout.set(&mut bytes, placed.change))?;
-            layout.write_column(seed, tiles.slice_mut(), column, bytes);
+            layout.write_column(seed, tiles.bytes_mut(), column, bytes);
         }
         let matrix = self.matrix.replace(seed, tiles, progress)?;
-        Ok(Self { params: self.params.clone(), public: self.public, matrix })
+        Ok(Self::of(self.params.clone(), *seed, matrix))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -92,37 +93,42 @@ impl scheme::Server<SimpleYpir> for Server {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        sink.put(SEED, &[&self.public.seed.0])?;
+        sink.put(F::SEED, &[&self.public.seed.0])?;
         self.matrix.save(sink)
     }
 
-    fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let seed = load_seed(source, SEED)?;
+    fn load(params: Params<F>, source: &dyn SectionSource) -> Result<Self> {
+        let seed = load_seed(source, F::SEED)?;
         let matrix = PackedMatrix::load(&params.selection, &seed, source)?;
-        Ok(Self { params, public: PublicSeed { seed }, matrix })
+        Ok(Self::of(params, seed, matrix))
     }
 }
 
-impl Server {
+impl<F: Form> Server<F> {
+    fn of(params: Params<F>, seed: Seed, matrix: PackedMatrix<F::Family>) -> Self {
+        let public = PackedPublic { seed, masks: matrix.public_masks().to_vec() };
+        Self { params, public, matrix }
+    }
+
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
     /// The errors of the source, and [`papir_core::Error::Parameters`] for a source of another
     /// shape.
     pub fn prepare(
-        params: Params,
+        params: Params<F>,
         seed: Seed,
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(NAME, params.shape(), records)?;
+        check_source(F::NAME, params.shape(), records)?;
         let tiles = params.layout.encode(&seed, records, progress)?;
         let matrix = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
-        Ok(Self { params, public: PublicSeed { seed }, matrix })
+        Ok(Self::of(params, seed, matrix))
     }
 
     /// The matrix and its packs, for measuring noise.
-    pub fn matrix(&self) -> &PackedMatrix<CdksFamily> {
+    pub fn matrix(&self) -> &PackedMatrix<F::Family> {
         &self.matrix
     }
 
@@ -137,7 +143,8 @@ impl Server {
         for change in changes {
             let start = layout.locate(change.index).slot * layout.unit_layout.stored_bits;
             let last = start + layout.unit_layout.stored_bits - 1;
-            let [first, last] = [start, last].map(|bit| (bit / (16 * DEGREE as u64)) as usize);
+            let pack_bits = 8 * pack_bytes(layout.storage, DEGREE) as u64;
+            let [first, last] = [start, last].map(|bit| (bit / pack_bits) as usize);
             touched[first..=last].fill(true);
         }
         touched.into_iter().filter(|&touched| touched).count()
