@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
-  debug-program long-tools deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
+  debug-program long-tools arm-test arm-tools deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -21,6 +21,7 @@ test: lint ## Everything that must hold before a commit: lint, then the tests of
 test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(CARGO) test --locked --workspace -- --include-ignored
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
+	$(MAKE) arm-test
 	$(MAKE) deploy-check
 	$(MAKE) publish-dry-run
 
@@ -49,6 +50,16 @@ lint: test-tools ## Formatting, clippy, documentation, the lean build, the clien
 	  $(CARGO) check --locked --quiet --target $$target -p papir-lookup -p papir-schemes -p papir-paillier \
 	    && $(CARGO) check --locked --quiet --target $$target -p papir-client --no-default-features \
 	    || exit 1; done
+
+	$(CARGO) clippy --locked --target $(ARM) -p papir-kernels --all-targets -- -D warnings
+
+# Kernels for aarch64 are checked everywhere. Their tests run in an emulator, with Rust's own linker.
+ARM := aarch64-unknown-linux-musl
+ARM_ENVIRONMENT := CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld \
+  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=qemu-aarch64
+
+arm-test: arm-tools ## The kernels' tests for aarch64, in an emulator (qemu-user).
+	$(ARM_ENVIRONMENT) $(CARGO) test --locked --release --target $(ARM) -p papir-kernels --lib --test it
 
 audit: ## Dependencies: known vulnerabilities, licences, sources, duplicate versions (cargo-deny).
 	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-deny \
@@ -136,12 +147,18 @@ long-tools: test-tools
 	@command -v nginx >/dev/null || { $(APT_INSTALL) nginx-light >/dev/null 2>&1; } \
 	  || { echo "the long tests need nginx: install it (apt-get install nginx-light)" >&2; exit 1; }
 
+arm-tools: tools
+	@command -v qemu-aarch64 >/dev/null || { $(APT_INSTALL) qemu-user >/dev/null 2>&1; } \
+	  || { echo "the tests for aarch64 need qemu-aarch64: install it (apt-get install qemu-user)" >&2; exit 1; }
+
 test-tools: tools
 	@missing=; \
 	$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt >/dev/null 2>&1 \
 	  || missing="$$missing rustfmt (rustup component add rustfmt)"; \
 	$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy >/dev/null 2>&1 \
 	  || missing="$$missing clippy (rustup component add clippy)"; \
+	ls "$$(rustc --print sysroot)/lib/rustlib/$(ARM)" >/dev/null 2>&1 || rustup target add $(ARM) >/dev/null 2>&1 \
+	  || missing="$$missing $(ARM) (rustup target add $(ARM))"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
 	  || { $(APT_INSTALL) postgresql >/dev/null 2>&1; } || missing="$$missing PostgreSQL (apt-get install postgresql)"; \
 	command -v curl >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q curl >/dev/null 2>&1; } \

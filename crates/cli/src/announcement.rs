@@ -1,9 +1,11 @@
-//! Announces the size and the memory of a large build.
+//! Announces the size and the memory of a large build, and a shorter way to serve a tiny one.
 
 use std::path::Path;
 
-use papir_core::Shape;
+use papir_core::scheme::Scheme;
+use papir_core::{Description, Privacy, Shape, Sizes};
 use papir_plan::units;
+use papir_schemes::download::Download;
 
 /// Builds that need less memory are not announced: they end within seconds.
 const ANNOUNCED_BYTES: u64 = 256 << 20;
@@ -24,6 +26,20 @@ pub(crate) fn print(out: &Path, records: &Shape, prepared_bytes: u64) {
             "papir: warning: this machine has {} of memory available: a smaller --batch, another --goal or \
              --scheme may need less (papir plan compares them)",
             units::bytes(available)
+        );
+    }
+}
+
+/// Says on stderr that all records together are shorter than the messages of one lookup.
+pub(crate) fn compare_with_download(description: &Description) {
+    let (Sizes { query, answer, .. }, all) = (description.sizes, description.shape.total_bytes());
+    let other = description.scheme != Download::NAME && !description.limits.owner_key;
+    if all < query + answer && other && description.privacy == Privacy::Private {
+        eprintln!(
+            "papir: all records have {}, and one lookup sends {}: --scheme download would send every client \
+             all of them, and nothing for a lookup",
+            units::bytes(all),
+            units::bytes(query + answer)
         );
     }
 }

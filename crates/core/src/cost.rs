@@ -241,18 +241,16 @@ impl Counts {
 
     /// Elapsed seconds on `threads` threads of an otherwise idle machine.
     pub fn seconds(&self, rates: &Rates, threads: usize) -> f64 {
-        self.0
-            .iter()
-            .map(|count| {
-                let speedup = rates.speedup(count.operation, threads).min(count.parts as f64);
-                count.times * rates.one(count.operation) / speedup
-            })
-            .sum()
+        let seconds = |count: &Count| {
+            let speedup = rates.speedup(count.operation, threads).min(count.parts as f64);
+            count.times * rates.one(count.operation) / speedup
+        };
+        self.0.iter().fold(0.0, |sum, count| sum + seconds(count))
     }
 
     /// Seconds of one core while all other cores do the same work.
     pub fn core_seconds(&self, rates: &Rates) -> f64 {
-        self.0.iter().map(|count| count.times * rates.busy(count.operation)).sum()
+        self.0.iter().fold(0.0, |sum, count| sum + count.times * rates.busy(count.operation))
     }
 }
 

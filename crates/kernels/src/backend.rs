@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The environment variable that forces a backend: `portable`, `avx2` or `avx512`.
+/// The environment variable that forces a backend: `portable`, `avx2`, `avx512` or `neon`.
 pub const BACKEND_VARIABLE: &str = "PAPIR_BACKEND";
 
 /// An instruction set of this CPU.
@@ -20,13 +20,15 @@ pub(crate) enum Kind {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 /// Error from choosing a backend by name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// No backend has this name.
-    #[error("unknown backend {found:?}: expected portable, avx2 or avx512")]
+    #[error("unknown backend {found:?}: expected portable, avx2, avx512 or neon")]
     Unknown {
         /// The given name.
         found: String,
@@ -67,7 +69,7 @@ impl Backend {
         }
     }
 
-    /// Returns the backend of a name: `portable`, `avx2` or `avx512`.
+    /// Returns the backend of a name: `portable`, `avx2`, `avx512` or `neon`.
     ///
     /// # Errors
     /// [`BackendError`] if the name is unknown or the CPU lacks the instructions.
@@ -76,6 +78,7 @@ impl Backend {
             "portable" => return Ok(Self::PORTABLE),
             "avx2" => ("avx2", "AVX2, FMA and BMI2"),
             "avx512" => ("avx512", "AVX-512 F, BW, DQ, VL, VNNI, IFMA and VBMI"),
+            "neon" => ("neon", "an aarch64 CPU with dot products (asimddp)"),
             found => {
                 return Err(BackendError::Unknown { found: found.to_owned() });
             }
@@ -103,6 +106,8 @@ impl Backend {
             Kind::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => "neon",
         }
     }
 
@@ -114,9 +119,15 @@ impl Backend {
 }
 
 /// The backends of this CPU other than the portable one, the best last.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn special_kinds() -> Vec<Kind> {
     Vec::new()
+}
+
+/// The backends of this CPU other than the portable one, the best last.
+#[cfg(target_arch = "aarch64")]
+fn special_kinds() -> Vec<Kind> {
+    std::arch::is_aarch64_feature_detected!("dotprod").then_some(Kind::Neon).into_iter().collect()
 }
 
 /// The backends of this CPU other than the portable one, the best last.
@@ -166,6 +177,6 @@ mod tests {
     #[test]
     fn errors_quote_the_unknown_name() {
         let error = Backend::from_name("sse9").unwrap_err();
-        assert_eq!(error.to_string(), "unknown backend \"sse9\": expected portable, avx2 or avx512");
+        assert_eq!(error.to_string(), "unknown backend \"sse9\": expected portable, avx2, avx512 or neon");
     }
 }

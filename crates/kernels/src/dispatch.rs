@@ -2,7 +2,7 @@
 
 /// Calls `module::function(args…)` in the folder of `backend`.
 ///
-/// The functions in the x86-64 folders have `#[target_feature]` and are called only from here,
+/// The functions in the folders of backends have `#[target_feature]` and are called only from here,
 /// where a `Backend` proves that the CPU has the features.
 macro_rules! dispatch {
     ($backend:expr, $module:ident :: $function:ident ( $($argument:expr),* $(,)? )) => {
@@ -16,6 +16,12 @@ macro_rules! dispatch {
             // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
             $crate::backend::Kind::Avx2 => unsafe {
                 $crate::x86_64::avx2::$module::$function($($argument),*)
+            },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
+            #[allow(unused_unsafe)]
+            $crate::backend::Kind::Neon => unsafe {
+                $crate::aarch64::$module::$function($($argument),*)
             },
             $crate::backend::Kind::Portable => $crate::portable::$module::$function($($argument),*),
         }
@@ -54,6 +60,9 @@ macro_rules! vectorise {
                 // SAFETY: a `Backend` of this kind exists only where its CPU features were
                 // detected.
                 $crate::backend::Kind::Avx2 => unsafe { avx2($($argument),*) },
+                // NEON is part of aarch64: the portable code is compiled for it already.
+                #[cfg(target_arch = "aarch64")]
+                $crate::backend::Kind::Neon => definition::$name($($argument),*),
                 $crate::backend::Kind::Portable => definition::$name($($argument),*),
             }
         }

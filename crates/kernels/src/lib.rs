@@ -12,9 +12,11 @@
 //! - `src/name/…`, `src/modulus.rs`, `src/layout.rs`: types and constants that the backends share.
 //!   Backends import these and never `src/name.rs`, which calls them: no cycle of modules.
 //! - `src/portable/name.rs`: the definition of the kernel, which runs everywhere. A kernel on
-//!   registers is written here once, over the trait `Lanes`; on x86-64 it runs on SSE2's lanes.
+//!   registers is written here once, over the trait `Lanes`; on x86-64 it runs on SSE2's lanes, on
+//!   aarch64 on NEON's.
 //! - `src/x86_64/avx2/name.rs`, `src/x86_64/avx512/name.rs`: code that needs more CPU features,
 //!   behind `#[target_feature]`. Both share `src/x86_64/name.rs`, written over `WideLanes`.
+//! - `src/aarch64/name.rs`: kernels with dot products of bytes; the others are the portable ones.
 //! - `tests/it/name.rs`: tests of every backend against `papir-reference`. `benches/` has timings.
 //!
 //! [`bigint_mod`] has engines instead of kernels, because the form of its elements differs between
@@ -45,6 +47,8 @@ pub mod peak;
 pub mod pointwise;
 pub mod poly_eval;
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod layout;
 mod modulus;
 mod portable;

@@ -1,7 +1,7 @@
 //! Prefetching for kernels that read a matrix once, front to back.
 
 /// Bytes of a cache line.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const LINE: usize = 64;
 
 /// Prefetches the block that follows one in the cache, while a pass uses that one.
@@ -49,7 +49,16 @@ pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
         // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    for line in 0..(size_of::<T>() / LINE).max(1) {
+        let ahead = size_of_val(block) + parts * size_of::<T>() + line * LINE;
+        let line = block.as_ptr().cast::<u8>().wrapping_add(ahead);
+        // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = (block, parts);
 }
 
@@ -62,6 +71,13 @@ pub(crate) fn prefetch_words(words: &[u64]) {
         // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    for line in words.chunks(LINE / size_of::<u64>()) {
+        // SAFETY: as in `prefetch`.
+        unsafe {
+            std::arch::asm!("prfm pldl2keep, [{}]", in(reg) line.as_ptr(), options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = words;
 }

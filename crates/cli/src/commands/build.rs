@@ -300,6 +300,7 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
     let announce = |description: &Description| {
         let Sizes { database, material, hint, .. } = description.sizes;
         announcement::print(&options.out, &description.shape, database + material + hint);
+        announcement::compare_with_download(description);
     };
     let report = papir_store::build_announced(options, &announce, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {

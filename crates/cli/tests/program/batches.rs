@@ -96,8 +96,12 @@ fn a_downloaded_database_is_looked_up_at_home() {
     assert!(built.contains("perfect") && built.contains("never"), "{built}");
     let length = std::fs::metadata(&words).unwrap().len();
     assert!(length < 64 << 10, "1,000 short values take {length} bytes");
+    // With another scheme, a build says so.
+    let other = papir(&["build", &source, "--key", "word", "--out", &folder.path("set.papir")]);
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert!(said.contains("one lookup sends") && said.contains("--scheme download"), "{said}");
     let service = Service::start(&[&words], &[]);
-    assert_eq!(succeeds(&["get", &service.url, "key 7"]), "value 7\n");
+    assert_eq!(succeeds(&["get", &service.url, "key 7"]), "value 7");
     let many: String = (0..500).map(|i| format!("key {}\n", i * 3)).collect();
     let many = folder.write("many.txt", many);
     let (found, costs) = batch(&service, &many);
@@ -107,7 +111,7 @@ fn a_downloaded_database_is_looked_up_at_home() {
     let changes = folder.write("changes.csv", "word,meaning\nkey 7,changed\n");
     succeeds(&["update", &words, "--from", &changes]);
     let service = Service::start(&[&words], &[]);
-    assert_eq!(succeeds(&["get", &service.url, "key 7"]), "changed\n");
+    assert_eq!(succeeds(&["get", &service.url, "key 7"]), "changed");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Lanes of the portable backend.
 //!
-//! On x86-64 they are those of SSE2, which every such CPU has. SSE2 multiplies pairs of 16-bit
-//! words in one instruction, which LLVM does not reliably find in plain loops.
+//! On x86-64 they are those of SSE2, on aarch64 those of NEON, which every such CPU has. LLVM does not
+//! reliably find their products of 16-bit words in plain loops.
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use super::lanes::Plain as Baseline;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use crate::aarch64::neon::Neon as Baseline;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use crate::x86_64::sse2::Sse2 as Baseline;
 

@@ -64,11 +64,11 @@ pub(crate) trait FourLanes: Lanes<4> {
 }
 
 /// Four lanes in plain Rust.
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[derive(Clone, Copy)]
 pub(crate) struct Plain;
 
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl Lanes<4> for Plain {
     type Vector = [u32; 4];
 
@@ -99,7 +99,7 @@ impl Lanes<4> for Plain {
     }
 }
 
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl ByteLanes<4> for Plain {
     #[inline(always)]
     fn split_bytes(self, cells: [u32; 4]) -> [[u32; 4]; 2] {
@@ -108,7 +108,7 @@ impl ByteLanes<4> for Plain {
     }
 }
 
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl FourLanes for Plain {
     #[inline(always)]
     fn zip(self, a: [u32; 4], b: [u32; 4]) -> [[u32; 4]; 2] {

@@ -76,6 +76,7 @@ pub(crate) fn pass_many_lanes<L: Lanes<N>, const N: usize, const S: usize, const
 }
 
 /// Adds the rows of one group times the query to `out`.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
