@@ -1,17 +1,23 @@
 //! Wide modular multiplication in words of 64 bits, one element at a time.
 //!
-//! See [`crate::bigint_mod`]. A product is written out in full and then reduced, two rows
+//! See [`crate::bigint_mod`]. A product is written out in full and then reduced, two [`Rows`]
 //! `sums += x·w` at a time.
 
 use std::hint::black_box;
 
+use super::bigint_rows::{Plain, Rows};
 use crate::backend::Backend;
 use crate::bigint_mod::engine::{Engine, Group};
 use crate::bigint_mod::field::Field;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::adx::Adx;
 
 /// Multiplies one element at a time.
 pub(crate) struct Words<'a> {
     backend: Backend,
+    /// Faster rows of this CPU; `None` on the portable backend.
+    #[cfg(target_arch = "x86_64")]
+    adx: Option<Adx>,
     field: &'a Field,
     /// Room for the next result.
     out: Group<u64>,
@@ -23,7 +29,14 @@ impl<'a> Words<'a> {
     pub(crate) fn new(backend: Backend, field: &'a Field) -> Self {
         let out = Group::zero(field.element_limbs());
         let sums = Group::zero(2 * (2 * field.limbs() + 1));
-        Self { backend, field, out, sums }
+        Self {
+            backend,
+            #[cfg(target_arch = "x86_64")]
+            adx: Adx::detect().filter(|_| backend != Backend::PORTABLE),
+            field,
+            out,
+            sums,
+        }
     }
 }
 
@@ -48,12 +61,22 @@ impl Engine<1> for Words<'_> {
 
     fn multiply(&mut self, x: &mut Group<u64>, y: &[u64]) {
         vectorise!(fn multiply(field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) in bigint_mod);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(adx) = self.adx {
+            multiply_by(adx, self.field, &mut self.sums.0, &x.0, y, &mut self.out.0);
+            return std::mem::swap(x, &mut self.out);
+        }
         multiply(self.backend, self.field, &mut self.sums.0, &x.0, y, &mut self.out.0);
         std::mem::swap(x, &mut self.out);
     }
 
     fn square(&mut self, x: &mut Group<u64>) {
         vectorise!(fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) in bigint_mod);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(adx) = self.adx {
+            square_by(adx, self.field, &mut self.sums.0, &x.0, &mut self.out.0);
+            return std::mem::swap(x, &mut self.out);
+        }
         square(self.backend, self.field, &mut self.sums.0, &x.0, &mut self.out.0);
         std::mem::swap(x, &mut self.out);
     }
@@ -62,44 +85,56 @@ impl Engine<1> for Words<'_> {
 /// out = x·y/R.
 #[inline(always)]
 pub(crate) fn multiply(field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) {
-    let n = field.limbs();
-    let (low, high) = sums.split_at_mut(2 * n + 1);
-    low.fill(0);
-    add_product(low, &x[..n], &y[..n]);
-    if field.parts() == 2 {
-        high.fill(0);
-        add_product(high, &x[..n], &y[n..]);
-        add_product(high, &x[n..], &y[..n]);
-    }
-    reduce_digits(field, low, high, out);
+    multiply_by(Plain, field, sums, x, y, out);
 }
 
 /// out = x²/R.
 #[inline(always)]
 pub(crate) fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) {
+    square_by(Plain, field, sums, x, out);
+}
+
+/// [`multiply`] by the given rows.
+#[inline(always)]
+fn multiply_by<R: Rows>(rows: R, field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) {
     let n = field.limbs();
     let (low, high) = sums.split_at_mut(2 * n + 1);
     low.fill(0);
-    add_square(low, &x[..n]);
+    add_product(rows, low, &x[..n], &y[..n]);
     if field.parts() == 2 {
         high.fill(0);
-        add_product(high, &x[..n], &x[n..]);
+        add_product(rows, high, &x[..n], &y[n..]);
+        add_product(rows, high, &x[n..], &y[..n]);
+    }
+    reduce_digits(rows, field, low, high, out);
+}
+
+/// [`square`] by the given rows.
+#[inline(always)]
+fn square_by<R: Rows>(rows: R, field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) {
+    let n = field.limbs();
+    let (low, high) = sums.split_at_mut(2 * n + 1);
+    low.fill(0);
+    add_square(rows, low, &x[..n]);
+    if field.parts() == 2 {
+        high.fill(0);
+        add_product(rows, high, &x[..n], &x[n..]);
         double(high);
     }
-    reduce_digits(field, low, high, out);
+    reduce_digits(rows, field, low, high, out);
 }
 
 /// Reduces the low digit and, for a square modulus, the high digit minus the quotient of the low
 /// one.
 #[inline(always)]
-fn reduce_digits(field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u64]) {
+fn reduce_digits<R: Rows>(rows: R, field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u64]) {
     let n = field.limbs();
     let (out_low, out_high) = out.split_at_mut(n);
-    reduce(field, low);
+    reduce(rows, field, low);
     out_low.copy_from_slice(&low[n..2 * n]);
     if field.parts() == 2 {
         subtract(high, &low[..n]);
-        reduce(field, high);
+        reduce(rows, field, high);
         out_high.copy_from_slice(&high[n..2 * n]);
     }
 }
@@ -109,20 +144,20 @@ fn reduce_digits(field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u6
 /// t may be negative, as a number modulo 2^(64·(2n + 1)), but is above −R. The result is not
 /// negative, since t + q·root is a multiple of R above −R.
 #[inline(always)]
-fn reduce(field: &Field, sums: &mut [u64]) {
+fn reduce<R: Rows>(rows: R, field: &Field, sums: &mut [u64]) {
     let (n, root, inverse) = (field.limbs(), field.root_limbs(), field.inverse());
     let mut carry = 0;
     for i in (0..n - 1).step_by(2) {
         let row = &mut sums[i..i + n + 2];
         let first = row[0].wrapping_mul(inverse);
         let second = second_word(row, root, first).wrapping_mul(inverse);
-        carry = add_two_rows(row, root, [first, second], carry);
+        carry = rows.add_two_rows(row, root, [first, second], carry);
         (row[0], row[1]) = (first, second);
     }
     if n % 2 == 1 {
         let row = &mut sums[n - 1..2 * n];
         let quotient = row[0].wrapping_mul(inverse);
-        carry = add_last_row(row, root, quotient, carry);
+        carry = add_last_row(rows, row, root, quotient, carry);
         row[0] = quotient;
     }
     sums[2 * n] = sums[2 * n].wrapping_add(carry);
@@ -137,49 +172,24 @@ fn second_word(row: &[u64], x: &[u64], w: u64) -> u64 {
 
 /// `sums += x·y`; the sum must fit.
 #[inline(always)]
-fn add_product(sums: &mut [u64], x: &[u64], y: &[u64]) {
+fn add_product<R: Rows>(rows: R, sums: &mut [u64], x: &[u64], y: &[u64]) {
     let n = x.len();
     let (pairs, last) = y.as_chunks::<2>();
     let mut carry = 0;
     for (i, &pair) in pairs.iter().enumerate() {
-        carry = add_two_rows(&mut sums[2 * i..][..n + 2], x, pair, carry);
+        carry = rows.add_two_rows(&mut sums[2 * i..][..n + 2], x, pair, carry);
     }
     if let &[last] = last {
-        carry = add_last_row(&mut sums[n - 1..2 * n], x, last, carry);
+        carry = add_last_row(rows, &mut sums[n - 1..2 * n], x, last, carry);
     }
     sums[2 * n] = sums[2 * n].wrapping_add(carry);
 }
 
-/// `row += x·(w[0] + 2^64·w[1]) + 2^(64n)·carry` for n words x and n + 2 words of `row`;
-/// returns the new carry.
-///
-/// Two rows at once load and store each sum once instead of twice, and their carry chains are
-/// independent.
-#[inline(always)]
-fn add_two_rows(row: &mut [u64], x: &[u64], w: [u64; 2], carry: u64) -> u64 {
-    let n = x.len();
-    let (mut before, mut carries) = (0, [0; 2]);
-    // No sum overflows: (2⁶⁴ − 1)² + 2·(2⁶⁴ − 1) = 2¹²⁸ − 1.
-    for (row, &x) in row[..n].iter_mut().zip(x) {
-        let sum = u128::from(x) * u128::from(w[0]) + u128::from(*row) + u128::from(carries[0]);
-        let next = u128::from(before) * u128::from(w[1]) + u128::from(sum as u64) + u128::from(carries[1]);
-        *row = next as u64;
-        carries = [(sum >> 64) as u64, (next >> 64) as u64];
-        before = x;
-    }
-    let rest = u128::from(row[n]) | u128::from(row[n + 1]) << 64;
-    let product = u128::from(before) * u128::from(w[1]) + u128::from(carries[0]) + u128::from(carries[1]);
-    let (sum, first) = rest.overflowing_add(product);
-    let (sum, second) = sum.overflowing_add(u128::from(carry));
-    (row[n], row[n + 1]) = (sum as u64, (sum >> 64) as u64);
-    u64::from(first) + u64::from(second)
-}
-
 /// `row += x·w + 2^(64n)·carry` for n words x and n + 1 words of `row`; returns the new carry.
 #[inline(always)]
-fn add_last_row(row: &mut [u64], x: &[u64], w: u64, carry: u64) -> u64 {
+fn add_last_row<R: Rows>(rows: R, row: &mut [u64], x: &[u64], w: u64, carry: u64) -> u64 {
     let n = x.len();
-    let high = add_row(&mut row[..n], x, w);
+    let high = rows.add_row(&mut row[..n], x, w);
     let sum = u128::from(row[n]) + u128::from(high) + u128::from(carry);
     row[n] = sum as u64;
     (sum >> 64) as u64
@@ -187,12 +197,12 @@ fn add_last_row(row: &mut [u64], x: &[u64], w: u64, carry: u64) -> u64 {
 
 /// `sums += x²` for sums of zero: twice the products of different words, then the squares.
 #[inline(always)]
-fn add_square(sums: &mut [u64], x: &[u64]) {
+fn add_square<R: Rows>(rows: R, sums: &mut [u64], x: &[u64]) {
     let n = x.len();
     for i in 0..n {
         let row = &mut sums[2 * i + 1..=i + n];
         let rest = &x[i + 1..];
-        row[rest.len()] = add_row(&mut row[..rest.len()], rest, x[i]);
+        row[rest.len()] = rows.add_row(&mut row[..rest.len()], rest, x[i]);
     }
     double(sums);
     let (pairs, _) = sums.as_chunks_mut::<2>();
@@ -202,16 +212,6 @@ fn add_square(sums: &mut [u64], x: &[u64]) {
         (pair[0], carry) = add_with_carry(pair[0], square as u64, carry);
         (pair[1], carry) = add_with_carry(pair[1], (square >> 64) as u64, carry);
     }
-}
-
-/// `row += x·w`; returns the carry.
-#[inline(always)]
-fn add_row(row: &mut [u64], x: &[u64], w: u64) -> u64 {
-    row.iter_mut().zip(x).fold(0, |carry, (row, &x)| {
-        let sum = u128::from(x) * u128::from(w) + u128::from(*row) + u128::from(carry);
-        *row = sum as u64;
-        (sum >> 64) as u64
-    })
 }
 
 /// Doubles a number.

@@ -2,6 +2,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod bigint_mod;
+pub(crate) mod bigint_rows;
 pub(crate) mod bits;
 pub(crate) mod gadget;
 pub(crate) mod galois;

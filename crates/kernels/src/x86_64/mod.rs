@@ -11,6 +11,7 @@ macro_rules! lanewise {
     )* };
 }
 
+pub(crate) mod adx;
 pub(crate) mod avx2;
 pub(crate) mod avx512;
 mod field;
