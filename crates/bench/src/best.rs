@@ -49,6 +49,7 @@ fn minimum(mut a: Report, b: &Report) -> Report {
         (&mut a.hint_s, b.hint_s),
         (&mut a.material_s, b.material_s),
         (&mut a.offline_s, b.offline_s),
+        (&mut a.group.core_ms_per_lookup, b.group.core_ms_per_lookup),
     ];
     for (one, other) in times {
         *one = one.min(other);

@@ -19,13 +19,14 @@ pub fn calibrate(config: Config, threads: usize, progress: &dyn Progress) -> Res
 }
 
 fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> {
-    let Measurement { scheme, shape, choice, threads, runs, repeats } = wanted;
-    let effort = Effort::alone(threads, runs);
+    let Measurement { scheme, shape, choice, threads, runs, repeats, clients } = wanted;
+    let effort = Effort { clients, ..Effort::alone(threads, runs) };
     let (report, description) = best(&*schemes::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
     Ok(Observation {
         work: description.work,
         stages: report.stages.0,
         answer_ms: report.answer_ms,
+        core_ms: report.group.core_ms_per_lookup,
         query_ms: report.query_ms,
         extract_ms: report.extract_ms,
         encode_s: report.encode_s,

@@ -116,12 +116,17 @@ impl Operation {
     }
 }
 
+/// Number of clients in the groups whose rates are measured.
+pub const GROUP: usize = 16;
+
 /// A machine's time for each operation, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     threads: usize,
     one: [f64; Operation::ALL.len()],
     all: [f64; Operation::ALL.len()],
+    /// For each of [`GROUP`] clients that are answered together.
+    group: [f64; Operation::ALL.len()],
 }
 
 impl Rates {
@@ -132,7 +137,13 @@ impl Rates {
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,
             2.6e-7, 5e-10, 4e-10, 4e-8, 9e-11,
         ];
-        Self { threads: 1, one, all: one }
+        let mut group = one;
+        // A read of the database and of packing matrices serves the whole group.
+        group[Operation::Select16 as usize] = 4e-11;
+        group[Operation::Select8 as usize] = 6e-11;
+        group[Operation::Select4 as usize] = 6e-11;
+        group[Operation::Matrix as usize] = 5e-11;
+        Self { threads: 1, one, all: one, group }
     };
 
     /// Measured rates: for each operation, seconds on one thread, and wall time per operation with
@@ -149,11 +160,25 @@ impl Rates {
         if threads == 0 {
             return Err(Error::out_of_bounds("the number of threads of measured rates", 0, "1 or more"));
         }
-        let rates = Self { threads, one: Operation::ALL.map(one), all: Operation::ALL.map(all) };
-        let mut seconds = rates.one.iter().chain(&rates.all);
+        let one = Operation::ALL.map(one);
+        Self { threads, one, all: Operation::ALL.map(all), group: one }.checked()
+    }
+
+    /// The same rates with measured ones of groups: core seconds of each operation for each of
+    /// [`GROUP`] clients that are answered together on one thread. By default, those of one client
+    /// alone.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for seconds that are not positive.
+    pub fn with_groups(self, group: impl Fn(Operation) -> f64) -> Result<Self> {
+        Self { group: Operation::ALL.map(group), ..self }.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let mut seconds = self.one.iter().chain(&self.all).chain(&self.group);
         match seconds.find(|seconds| !(seconds.is_finite() && **seconds > 0.0)) {
             Some(found) => Err(Error::malformed("a measured rate", found, "seconds above 0")),
-            None => Ok(rates),
+            None => Ok(self),
         }
     }
 
@@ -170,6 +195,22 @@ impl Rates {
     /// Wall time in seconds per operation, among many on all threads.
     pub fn all(&self, operation: Operation) -> f64 {
         self.all[operation as usize]
+    }
+
+    /// Core seconds of one operation for each of [`GROUP`] clients that are answered together.
+    pub fn group(&self, operation: Operation) -> f64 {
+        self.group[operation as usize]
+    }
+
+    /// Core seconds of one operation for each of `clients` clients that are answered together while all
+    /// cores are busy: what a client costs, and a part of what the group costs once. Both follow from
+    /// the rates of one client and of [`GROUP`].
+    fn together(&self, operation: Operation, clients: usize) -> f64 {
+        let (one, busy) = (self.one(operation), self.busy(operation));
+        let group = self.group(operation).clamp(one / GROUP as f64, one);
+        let once = (one - group) * GROUP as f64 / (GROUP - 1) as f64;
+        // Waiting for the memory of a busy machine is part of the read that a group shares.
+        (one - once) + (once + busy - one) / clients.max(1) as f64
     }
 
     /// The speedup of `threads` threads over one, extrapolated linearly from the measurements with
@@ -252,6 +293,12 @@ impl Counts {
     pub fn core_seconds(&self, rates: &Rates) -> f64 {
         self.0.iter().fold(0.0, |sum, count| sum + count.times * rates.busy(count.operation))
     }
+
+    /// Core seconds for each of `clients` clients that are answered together while all cores do the
+    /// same work.
+    pub fn group_seconds(&self, rates: &Rates, clients: usize) -> f64 {
+        self.0.iter().fold(0.0, |sum, count| sum + count.times * rates.together(count.operation, clients))
+    }
 }
 
 /// Operation counts of a scheme's verbs.
@@ -327,6 +374,24 @@ mod tests {
             assert_eq!(found.unwrap_err().code(), "malformed", "{bad}");
         }
         let built_in = Rates::new(1, |op| Rates::BUILT_IN.one(op), |op| Rates::BUILT_IN.all(op)).unwrap();
-        assert_eq!(built_in, Rates::BUILT_IN);
+        assert!(built_in.clone().with_groups(|_| f64::NAN).is_err());
+        assert_eq!(built_in.with_groups(|op| Rates::BUILT_IN.group(op)).unwrap(), Rates::BUILT_IN);
+    }
+
+    #[test]
+    fn clients_together_share_what_is_done_once() {
+        // Of 1 s, three quarters are shared by 16 clients.
+        let alone = rates(2, 1.0, 0.5);
+        let measured = alone.clone().with_groups(|_| 0.25 + 0.75 / 16.0).unwrap();
+        let work = Counts::new().with(Operation::Select16, 2.0, 1);
+        for (clients, expected) in [(1, 2.0), (3, 1.0), (16, 0.59375), (1_000_000, 0.5)] {
+            let found = work.group_seconds(&measured, clients);
+            assert!((found - expected).abs() < 1e-5, "{clients} clients: {found}");
+            assert!((work.group_seconds(&alone, clients) - 2.0).abs() < 1e-12);
+        }
+        // Two threads that slow each other down: the group shares that too.
+        let slow = rates(2, 1.0, 0.75).with_groups(|_| 0.25 + 0.75 / 16.0).unwrap();
+        assert!((work.group_seconds(&slow, 1) - 3.0).abs() < 1e-12);
+        assert!((work.group_seconds(&slow, 5) - 1.0).abs() < 1e-12);
     }
 }

@@ -16,7 +16,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use papir_core::cost::{Operation, Rates, Work};
+use papir_core::cost::{GROUP, Operation, Rates, Work};
 use papir_core::{Choice, Goal, Shape};
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::{self, Polynomial};
@@ -36,6 +36,8 @@ pub struct Measurement {
     pub runs: usize,
     /// Number of times that the database is prepared and queried; the shortest times are kept.
     pub repeats: usize,
+    /// Clients whose queries are answered together, after those of one alone.
+    pub clients: usize,
 }
 
 /// The times of a measured database.
@@ -47,6 +49,8 @@ pub struct Observation {
     pub stages: Vec<(String, f64)>,
     /// Milliseconds of an answer.
     pub answer_ms: f64,
+    /// Core milliseconds for each client that is answered together with the others.
+    pub core_ms: f64,
     /// Milliseconds to create a query.
     pub query_ms: f64,
     /// Milliseconds to decode an answer.
@@ -102,14 +106,18 @@ pub fn calibrate<E: From<papir_core::Error>>(
     threads: usize,
     mut measure: impl FnMut(Measurement) -> Result<Observation, E>,
 ) -> Result<Rates, E> {
-    let one = Observed::on(config, 1, &mut measure)?.one_thread();
+    let observed = Observed::on(config, 1, &mut measure)?;
+    let one = observed.one_thread();
+    let group = observed.group(&one);
+    // What a group shares costs each client at most as much as one alone.
+    let group = |op| group.of(op).clamp(one.of(op) / GROUP as f64, one.of(op));
     if threads <= 1 {
-        return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?);
+        return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?.with_groups(group)?);
     }
     let all = Observed::on(config, threads, &mut measure)?.all_threads(&one);
     // All threads together are at least as fast as one, and at most `threads` times as fast.
     let within = |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op));
-    Ok(Rates::new(threads, |op| one.of(op), within)?)
+    Ok(Rates::new(threads, |op| one.of(op), within)?.with_groups(group)?)
 }
 
 impl Observation {
@@ -154,8 +162,10 @@ impl Observed {
         let short = Shape::of_bytes(selected_columns * 64, 64)?;
         let long = Shape::of_bytes(packed_columns * 4, 8192)?;
         let bytes = Shape::of_bytes(simple_bytes / 64, 64)?;
-        let mut run =
-            |scheme, shape, choice| measure(Measurement { scheme, shape, choice, threads, runs, repeats });
+        let clients = if threads == 1 { GROUP } else { 1 };
+        let mut run = |scheme, shape, choice| {
+            measure(Measurement { scheme, shape, choice, threads, runs, repeats, clients })
+        };
         Ok(Self {
             selected: run("inspire", short, Choice::Columns(selected_columns))?,
             packed: run("inspire", long, Choice::Columns(packed_columns))?,
@@ -178,6 +188,35 @@ impl Observed {
         seconds.set(Operation::Copy, copy_seconds(self.packed.material_bytes as usize));
         seconds.set(Operation::Term, evaluation_seconds());
         seconds.set(Operation::Deflate, compression_seconds());
+        seconds
+    }
+
+    /// Core seconds of each operation for each of [`GROUP`] clients. Only reads of a matrix are shared:
+    /// what the other operations of an answer take alone is taken off its time.
+    fn group(&self, one: &Seconds) -> Seconds {
+        const SHARED: [Operation; 4] =
+            [Operation::Select16, Operation::Select8, Operation::Select4, Operation::Matrix];
+        let mut seconds = Seconds(Operation::ALL.map(|op| one.of(op)));
+        let left = |case: &Observation, known: &[(Operation, f64)]| {
+            let others = case.work.answer.iter().filter(|count| !SHARED.contains(&count.operation));
+            let others = others.map(|count| (count.operation, one.of(count.operation)));
+            let known = others.chain(known.iter().copied());
+            known.fold(case.core_ms / 1e3, |left, (op, rate)| left - rate * case.answer(op))
+        };
+        let Self { selected, packed, simple, short } = self;
+        // Both InsPIRe databases are read in words and in packing matrices.
+        let row = |case: &Observation| {
+            [case.answer(Operation::Select16), case.answer(Operation::Matrix), left(case, &[])]
+        };
+        let ([a, b, u], [c, d, v]) = (row(selected), row(packed));
+        let determinant = a * d - b * c;
+        let matrix = (a * v - c * u) / determinant;
+        seconds.set(Operation::Select16, (u * d - b * v) / determinant);
+        seconds.set(Operation::Matrix, matrix);
+        let matrix = seconds.of(Operation::Matrix);
+        seconds.set(Operation::Select8, left(simple, &[]) / simple.answer(Operation::Select8));
+        let select = left(short, &[(Operation::Matrix, matrix)]) / short.answer(Operation::Select4);
+        seconds.set(Operation::Select4, select);
         seconds
     }
 

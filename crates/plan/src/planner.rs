@@ -12,6 +12,9 @@ use crate::{Error, Result, units};
 /// Default speed of a network connection: 10 Mbit/s, in bits per second.
 pub const DEFAULT_SPEED: f64 = 1e7;
 
+/// Most queries that a server is planned to answer together.
+pub const MAX_GROUP: usize = 64;
+
 /// Requirements on a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
@@ -31,6 +34,9 @@ pub struct Demand {
     pub lookups: u64,
     /// Lookups in one query; `None` for single lookups.
     pub batch: Option<usize>,
+    /// Lookups per second of all clients together, which the server answers in groups; `None` for a
+    /// client alone.
+    pub load: Option<f64>,
 }
 
 impl Demand {
@@ -38,7 +44,28 @@ impl Demand {
     pub fn new(shape: Shape, rates: &Rates) -> Self {
         let connection = (DEFAULT_SPEED, DEFAULT_SPEED);
         let (failure, threads) = (FailureBound::DEFAULT, rates.threads());
-        Self { shape, failure, extra_bytes: 0, connection, memory: None, threads, lookups: 1, batch: None }
+        Self {
+            shape,
+            failure,
+            extra_bytes: 0,
+            connection,
+            memory: None,
+            threads,
+            lookups: 1,
+            batch: None,
+            load: None,
+        }
+    }
+}
+
+impl Demand {
+    /// The fewest queries that are answered together to keep up with the load on these threads, at most
+    /// [`MAX_GROUP`], and their core seconds each, which `core_s` gives for a group.
+    fn group(&self, core_s: impl Fn(usize) -> f64) -> (usize, f64) {
+        let queries = self.load.unwrap_or(0.0) / self.batch.unwrap_or(1) as f64;
+        let keeps_up = |clients: &usize| queries * core_s(*clients) <= self.threads as f64;
+        let group = (1..MAX_GROUP).find(keeps_up).unwrap_or(MAX_GROUP);
+        (group, core_s(group))
     }
 }
 
@@ -59,10 +86,14 @@ pub struct Offer {
     pub public_bytes: u64,
     /// Bytes of the hint.
     pub hint_bytes: u64,
-    /// Seconds of an answer if nothing else runs on the machine.
+    /// Seconds of an answer if nothing else runs on the machine; under a load, those of a group.
     pub answer_s: f64,
     /// Seconds of an answer on one core while all other cores are busy.
     pub core_s: f64,
+    /// Queries that are answered together: the fewest that keep up with the load.
+    pub group: usize,
+    /// Core seconds of an answer in such a group.
+    pub group_core_s: f64,
     /// Seconds of the client's work: query and extraction.
     pub client_s: f64,
     /// Seconds on the network: query and answer.
@@ -95,7 +126,11 @@ impl Offer {
         let Candidate { label, description, parameters } = candidate;
         let (sizes, work) = (description.sizes, &description.work);
         let (up, down) = demand.connection;
-        let answer_s = work.answer.seconds(rates, demand.threads);
+        let (group, group_core_s) = demand.group(|clients| work.answer.group_seconds(rates, clients));
+        let answer_s = match group {
+            1 => work.answer.seconds(rates, demand.threads),
+            _ => group as f64 * group_core_s / demand.threads as f64,
+        };
         let client_s = work.query.seconds(rates, 1) + work.extract.seconds(rates, 1);
         let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
         let public_bytes = sizes.public + demand.extra_bytes;
@@ -111,6 +146,8 @@ impl Offer {
             hint_bytes: sizes.hint,
             answer_s,
             core_s: work.answer.core_seconds(rates),
+            group,
+            group_core_s,
             client_s,
             transfer_s,
             public_s,
@@ -128,7 +165,7 @@ impl Offer {
 
     /// Number of cores that this many lookups per second keep busy.
     pub fn cores(&self, lookups_per_second: f64) -> u64 {
-        (self.core_s * self.queries(lookups_per_second)).ceil().max(1.0) as u64
+        (self.group_core_s * self.queries(lookups_per_second)).ceil().max(1.0) as u64
     }
 
     /// Bandwidth of this many lookups per second in bits per second: what the server receives, and

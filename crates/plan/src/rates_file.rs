@@ -6,11 +6,13 @@
 //!   "backend": "avx512",
 //!   "threads": 8,
 //!   "one": { "select16": 2.9e-11, … },
-//!   "all": { "select16": 1.1e-11, … }
+//!   "all": { "select16": 1.1e-11, … },
+//!   "group": { "select16": 1.4e-11, … }
 //! }
 //! ```
 //!
-//! `one` and `all` give seconds of each operation of [`papir_core::cost`].
+//! `one`, `all` and `group` give seconds of each operation of [`papir_core::cost`]. Without `group`, clients
+//! that are answered together cost as much as each alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,6 +37,8 @@ struct File {
     threads: usize,
     one: BTreeMap<String, f64>,
     all: BTreeMap<String, f64>,
+    #[serde(default)]
+    group: BTreeMap<String, f64>,
 }
 
 /// Path of the user's rates file, in `XDG_DATA_HOME` or `~/.local/share`; `None` if the system has
@@ -86,7 +90,8 @@ pub fn write(path: &Path, rates: &Rates) -> Result<()> {
     };
     let backend = Backend::try_from_env()?.name().to_owned();
     let (one, all) = (table(&|op| rates.one(op)), table(&|op| rates.all(op)));
-    let file = File { format: FORMAT, backend, threads: rates.threads(), one, all };
+    let group = table(&|op| rates.group(op));
+    let file = File { format: FORMAT, backend, threads: rates.threads(), one, all, group };
     let refused = |reason: String| Error::Write { file: path.to_owned(), reason };
     let text = serde_json::to_string_pretty(&file).map_err(|error| refused(error.to_string()))? + "\n";
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -111,7 +116,9 @@ pub fn read(path: &Path) -> Result<Rates> {
     }
     // A missing rate becomes NaN and is refused as such.
     let of = |table: &BTreeMap<String, f64>, op: Operation| table.get(op.name()).copied().unwrap_or(f64::NAN);
+    let group = if file.group.is_empty() { &file.one } else { &file.group };
     Rates::new(file.threads, |op| of(&file.one, op), |op| of(&file.all, op))
+        .and_then(|rates| rates.with_groups(|op| of(group, op)))
         .map_err(|error| refused(error.to_string()))
 }
 
@@ -125,12 +132,14 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("papir-rates-{}", std::process::id()));
         let path = folder.join("deeper/rates.json");
         let rates = Rates::new(4, |op| 1e-9 * (1 + op as usize) as f64, |_| 1e-10).unwrap();
+        let rates = rates.with_groups(|op| 1e-9 / (1 + op as usize) as f64).unwrap();
         write(&path, &rates).unwrap();
         let again = read(&path).unwrap();
         assert_eq!(again.threads(), 4);
         for op in Operation::ALL {
             let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
             assert!(near(again.one(op), rates.one(op)) && near(again.all(op), rates.all(op)), "{again:?}");
+            assert!(near(again.group(op), rates.group(op)), "{again:?}");
         }
         let text = fs::read_to_string(&path).unwrap();
         for (from, to) in [

@@ -69,8 +69,8 @@ pub(crate) struct Arguments {
     /// Plan for batches of up to K lookups (papir build --batch): all costs are those of a batch.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=1 << 20))]
     batch: Option<u64>,
-    /// Lookups per second of all clients together, to compute the number of cores and the bandwidth
-    /// needed.
+    /// Lookups per second of all clients together. Answers are then planned in groups, as a busy server
+    /// gives them, and the number of cores and the bandwidth are computed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     clients: Option<u64>,
     /// Lookups per client over which the one-time download is spread.
@@ -213,6 +213,7 @@ fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
         threads: arguments.threads.map_or(rates.threads(), |threads| threads as usize),
         lookups: arguments.lookups,
         batch: arguments.batch.map(|batch| batch as usize),
+        load: arguments.clients.map(|clients| clients as f64),
         ..Demand::new(database.shape, rates)
     }
 }
@@ -260,7 +261,7 @@ fn headline(database: &Database, demand: &Demand, loaded: &LoadedRates) -> descr
     lines.extend([
         line("database", records),
         line("connection", format!("{up} up, {down} down; {} lookup(s) per client", demand.lookups)),
-        line("server", format!("{} thread(s) per answer", demand.threads)),
+        line("server", server(demand)),
         line("failure", format!("at most {} per lookup", demand.failure)),
         line("rates", &loaded.description),
     ]);
@@ -270,6 +271,15 @@ fn headline(database: &Database, demand: &Demand, loaded: &LoadedRates) -> descr
     lines
 }
 
+/// The server's threads, and the load that it answers in groups.
+fn server(demand: &Demand) -> String {
+    let threads = format!("{} thread(s) per answer", demand.threads);
+    match demand.load {
+        Some(load) => format!("{threads}; {load} lookups per second, in groups that keep up with them"),
+        None => threads,
+    }
+}
+
 fn mbit(bits: f64) -> String {
     format!("{} Mbit/s", bits / 1e6)
 }
@@ -277,10 +287,14 @@ fn mbit(bits: f64) -> String {
 /// The cores and the bandwidth that this many lookups per second need.
 fn capacity(choice: &Choice, clients: u64) -> String {
     let best = &choice.best;
-    let (cores, each) = (best.cores(clients as f64), units::seconds(best.core_s));
+    let (cores, each) = (best.cores(clients as f64), units::seconds(best.group_core_s));
+    let together = match best.group {
+        1 => "each answered alone".to_owned(),
+        group => format!("{group} answered together"),
+    };
     let work = match best.batch {
-        1 => format!("{each} of one core per lookup, without answering several together"),
-        batch => format!("{each} of one core per full batch of {batch}"),
+        1 => format!("{each} of one core per lookup, {together}"),
+        batch => format!("{each} of one core per full batch of {batch}, {together}"),
     };
     let (received, sent) = best.bandwidth(clients as f64);
     format!(
@@ -320,6 +334,7 @@ fn as_json(
         "left_out": choice.left_out,
         "recommended": choice.best.scheme,
         "reason": choice.reason(),
+        "group": choice.best.group,
         "cores": arguments.clients.map(|clients| choice.best.cores(clients as f64)),
         "receives_bits": arguments.clients.map(|clients| choice.best.bandwidth(clients as f64).0),
         "sends_bits": arguments.clients.map(|clients| choice.best.bandwidth(clients as f64).1),
