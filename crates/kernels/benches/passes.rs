@@ -197,11 +197,15 @@ fn matvec_i16(bench: &mut Bench, matrix: &Matrix<'_>) {
             bench.agree(&name, backend, || out);
         }
         let planes = &planes[..pairs * 2 * PLANES];
-        let mut outs = [(); 4].map(|()| vec![0; groups * 64]);
-        let mut outs: Vec<&mut [u64]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
-        matrix.time(bench, "matvec_i16, 4 queries in one pass", bytes, || {
-            matvec_i16::pass_many(tiles, pairs, &[planes; 4], PLANES, &mut outs);
-        });
+        for count in [4, 32] {
+            let mut outs = vec![vec![0; groups * 64]; count];
+            let mut outs: Vec<&mut [u64]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
+            let each: Vec<Vec<i16>> = vec![planes.to_vec(); count];
+            let each: Vec<&[i16]> = each.iter().map(Vec::as_slice).collect();
+            matrix.time(bench, &format!("matvec_i16, {count} queries in one pass"), bytes, || {
+                matvec_i16::pass_many(tiles, pairs, &each, PLANES, &mut outs);
+            });
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use papir_core::cost::{Operation, Rates};
 use papir_core::scheme::Scheme;
-use papir_core::{Candidate, FailureBound, Goal, Privacy, Shape, Target};
+use papir_core::{Candidate, Description, FailureBound, Goal, Privacy, Shape, Sizes, Target};
 use papir_schemes::download::Download;
 use papir_schemes::registry;
 use serde::Serialize;
@@ -34,6 +34,9 @@ pub struct Demand {
     pub lookups: u64,
     /// Lookups in one query; `None` for single lookups.
     pub batch: Option<usize>,
+    /// Bytes of all records, compressed, as the scheme `download` sends them; `None` if they are not
+    /// known, and then planned as records that do not compress.
+    pub compressed_bytes: Option<u64>,
     /// Lookups per second of all clients together, which the server answers in groups; `None` for a
     /// client alone.
     pub load: Option<f64>,
@@ -53,12 +56,26 @@ impl Demand {
             threads,
             lookups: 1,
             batch: None,
+            compressed_bytes: None,
             load: None,
         }
     }
 }
 
 impl Demand {
+    /// The sizes of a candidate, for records that compress as these do.
+    fn sizes(&self, description: &Description) -> Sizes {
+        let Sizes { public, hint, database, .. } = description.sizes;
+        match self.compressed_bytes {
+            Some(compressed) if description.scheme == Download::NAME => {
+                let saved = hint.saturating_sub(compressed);
+                let (public, hint, database) = (public - saved, hint - saved, database - saved);
+                Sizes { public, hint, database, ..description.sizes }
+            }
+            _ => description.sizes,
+        }
+    }
+
     /// The fewest queries that are answered together to keep up with the load on these threads, at most
     /// [`MAX_GROUP`], and their core seconds each, which `core_s` gives for a group.
     fn group(&self, core_s: impl Fn(usize) -> f64) -> (usize, f64) {
@@ -124,7 +141,7 @@ pub struct Offer {
 impl Offer {
     fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
         let Candidate { label, description, parameters } = candidate;
-        let (sizes, work) = (description.sizes, &description.work);
+        let (sizes, work) = (demand.sizes(&description), &description.work);
         let (up, down) = demand.connection;
         let (group, group_core_s) = demand.group(|clients| work.answer.group_seconds(rates, clients));
         let answer_s = match group {

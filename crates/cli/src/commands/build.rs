@@ -325,7 +325,8 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
         let failure = options.failure;
-        let demand = Demand { failure, ..Demand::new(records.shape(), &loaded.rates) };
+        let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
+        let demand = Demand { failure, compressed_bytes, ..Demand::new(records.shape(), &loaded.rates) };
         let choice = planner::choose(&demand, &loaded.rates)
             .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
         announcement::print(&options.out, &records.shape(), choice.best.memory_bytes);

@@ -119,7 +119,7 @@ fn invalid_intersections_are_refused_in_one_line() {
         fails_with(&[&["psi", "prepare", &set, "--out", &out], more].concat(), parts);
     };
     refused(&["--labels", "--kind", "filter"], &["a filter of a set with labels"]);
-    refused(&["--labels", "--scheme", "zip"], &["zip", "inspire, simple for batches"]);
+    refused(&["--labels", "--scheme", "zip"], &["zip", "inspire, simple, download for batches"]);
     let bare = folder.write("bare.txt", "a\tb\nc\n");
     fails_with(&["psi", "prepare", &bare, "--out", &out, "--labels"], &["bare.txt", "line 2", "no label"]);
     let twice = folder.write("twice.txt", "a\tb\na\tc\n");

@@ -32,6 +32,32 @@ const PROBE_BYTES: usize = 1 << 16;
 /// Bytes of a block's length.
 const LENGTH_BYTES: usize = 4;
 
+/// Parts of the records that [`estimate`] compresses.
+const SAMPLES: u64 = 16;
+
+/// Bytes of the blocks that hold these records, estimated from parts of them if they are many.
+///
+/// # Errors
+/// Those of the source.
+pub fn estimate(records: &dyn Records) -> Result<u64> {
+    let (shape, total) = (records.shape(), records.shape().total_bytes());
+    // Eight records end at a byte, whatever their length.
+    let run = (8 * PROBE_BYTES as u64 / shape.record_bits()).next_multiple_of(8).max(8);
+    let (mut read, mut compressed) = (0, 0);
+    for i in 0..SAMPLES {
+        let first = (shape.records() / SAMPLES * i).next_multiple_of(8).min(shape.records());
+        let count = run.min(shape.records() - first);
+        let mut part = vec![0; (count * shape.record_bits()).div_ceil(8) as usize];
+        records.read_packed(first, count, &mut part)?;
+        read += part.len();
+        compressed += deflated(&part).len();
+    }
+    let blocks = total as f64 * compressed as f64 / read.max(1) as f64;
+    Ok((blocks as u64)
+        .saturating_add(count(total) * LENGTH_BYTES as u64)
+        .clamp(shortest(total), longest(total)))
+}
+
 /// Packed records, compressed.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {

@@ -26,6 +26,7 @@ mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
+pub use blocks::estimate;
 pub use client::{DownloadClient, DownloadSecret};
 pub use params::{BATCH, Download, DownloadParams};
 pub use server::DownloadServer;

@@ -6,7 +6,7 @@ use papir_core::scheme::{Client, Parameters, Server, Session, Wire};
 use papir_core::{Blob, Change, Error, Goal, NoProgress, RecordBuffer, Records, Shape};
 use rand_core::{Rng, SeedableRng};
 
-use super::blocks::{BLOCK_BYTES, Blocks, longest};
+use super::blocks::{BLOCK_BYTES, Blocks, estimate, longest};
 use super::{DownloadClient, DownloadParams, DownloadPublic, DownloadServer};
 
 /// Records of digits, which compress to less than half, around a block of random bytes, which do
@@ -47,6 +47,17 @@ fn records_that_compress_are_sent_in_less() {
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     let expected = wanted.map(|index| records.get(index).unwrap());
     assert_eq!(client.extract(secret, answer).unwrap(), expected);
+}
+
+#[test]
+fn the_compressed_length_is_estimated() {
+    for (records, bytes) in [(3 * 1024 + 7, 1024), (40_000, 100), (1, 1), (5, 3), (3, 200_000)] {
+        let records = mixed(Shape::of_bytes(records, bytes).unwrap());
+        let (found, exact) = (estimate(&records).unwrap() as f64, setup(&records).params().stored() as f64);
+        assert!((0.8..1.3).contains(&(found / exact)), "{:?}: {found}, not {exact}", records.shape());
+    }
+    let odd = mixed(Shape::new(1_000_003, 3).unwrap());
+    assert!(estimate(&odd).unwrap() <= longest(odd.shape().total_bytes()));
 }
 
 #[test]

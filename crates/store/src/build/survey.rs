@@ -13,6 +13,8 @@ use crate::source::{Format, csv_columns};
 pub struct Survey {
     /// The records of the scheme's database; of a keyed one, its buckets.
     pub shape: Shape,
+    /// Bytes of all records, compressed, as the scheme `download` sends them; estimated.
+    pub compressed_bytes: u64,
     /// Number of rows in the source.
     pub entries: u64,
     /// The key column, if the source has columns.
@@ -60,5 +62,13 @@ pub fn survey(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Pr
         longest_value: keys.report.longest_value,
         lookups: keys.report.lookups,
     });
-    Ok(Survey { shape: records.shape(), entries, key: options.key, values: options.values, keyword })
+    let compressed_bytes = papir_schemes::download::estimate(records.as_ref())?;
+    Ok(Survey {
+        shape: records.shape(),
+        compressed_bytes,
+        entries,
+        key: options.key,
+        values: options.values,
+        keyword,
+    })
 }

@@ -6,6 +6,8 @@ use papir_core::Shape;
 pub(super) struct Database {
     /// Records of the scheme's database; of a keyed one, its buckets.
     pub(super) shape: Shape,
+    /// Bytes of all records, compressed; `None` if they are not known.
+    pub(super) compressed_bytes: Option<u64>,
     /// Bytes of the layout of the keys.
     pub(super) layout_bytes: u64,
     /// Number of keys; `None` if records are looked up by number.

@@ -208,6 +208,7 @@ fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
     Demand {
         failure: arguments.failure,
         extra_bytes: database.layout_bytes,
+        compressed_bytes: database.compressed_bytes,
         connection: (arguments.uplink, arguments.downlink),
         memory: arguments.memory,
         threads: arguments.threads.map_or(rates.threads(), |threads| threads as usize),
@@ -241,7 +242,8 @@ fn described(arguments: &Arguments, records: u64) -> Result<Database, Failure> {
         }
     };
     let keys = arguments.keyed.then_some(records);
-    Ok(Database { shape, layout_bytes, keys, estimated: arguments.keyed, origin: None })
+    let (estimated, compressed_bytes, origin) = (arguments.keyed, None, None);
+    Ok(Database { shape, compressed_bytes, layout_bytes, keys, estimated, origin })
 }
 
 /// The lines above the table: the requirements and the rates.

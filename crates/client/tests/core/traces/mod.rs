@@ -74,6 +74,8 @@ traces! {
     respire,
     pirouette_encrypted,
     depir,
+    download,
+    inspire1,
 }
 
 /// Plays every script against a scheme.
