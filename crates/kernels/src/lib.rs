@@ -49,6 +49,7 @@ pub mod poly_eval;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+mod byte_tiles;
 mod layout;
 mod modulus;
 mod portable;

@@ -6,16 +6,11 @@
 //! halves. Queries are split into the planes of [`crate::matvec_u8`].
 
 use crate::backend::Backend;
+use crate::byte_tiles::{check, pass_blocks};
 use crate::layout;
-use crate::matvec_u8::MAX_PLANES;
 
 /// Rows of words in a group.
 pub const ROWS: usize = 2 * layout::ROWS;
-
-/// Bytes of one quad of columns in a tile.
-const QUAD_BYTES: usize = 4 * layout::ROWS;
-/// Quads of a tile that all queries use in turn: 8 KiB, which stay in the first-level cache.
-const BLOCK_QUADS: usize = 32;
 
 /// Adds the rows of all groups times the query to `out`: `out[l] += Σ word·x_p·2^(8p)` over all
 /// columns and planes, modulo 2^32, for `out.len() / 128` groups, whose tiles follow one another.
@@ -36,7 +31,7 @@ pub fn pass_with(
     plane_count: usize,
     out: &mut [u32],
 ) {
-    check(tiles, quads, planes, plane_count, out);
+    check(ROWS, tiles, quads, planes, plane_count, out);
     if quads > 0 {
         dispatch!(backend, matvec_u4::pass(tiles, quads, planes, plane_count, out));
     }
@@ -60,30 +55,7 @@ pub fn pass_many_with(
     plane_count: usize,
     outs: &mut [&mut [u32]],
 ) {
-    assert_eq!(queries.len(), outs.len(), "one output for each query");
-    for (planes, out) in queries.iter().zip(outs.iter()) {
-        check(tiles, quads, planes, plane_count, out);
-    }
-    if quads == 0 {
-        return;
-    }
-    for (group, tile) in tiles.chunks_exact(quads * QUAD_BYTES).enumerate() {
-        for (block, bytes) in tile.chunks(BLOCK_QUADS * QUAD_BYTES).enumerate() {
-            let taken = bytes.len() / QUAD_BYTES;
-            let from = 4 * plane_count * BLOCK_QUADS * block;
-            for (planes, out) in queries.iter().zip(outs.iter_mut()) {
-                let planes = &planes[from..][..4 * plane_count * taken];
-                let sums = &mut out[group * ROWS..][..ROWS];
-                dispatch!(backend, matvec_u4::pass(bytes, taken, planes, plane_count, sums));
-            }
-        }
-    }
-}
-
-/// Panics if the lengths of a pass do not match.
-fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &[u32]) {
-    assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
-    assert_eq!(out.len() % ROWS, 0, "sums of whole groups");
-    assert_eq!(tiles.len(), out.len() / ROWS * quads * QUAD_BYTES, "bytes of the tiles");
-    assert_eq!(planes.len(), quads * plane_count * 4, "digits of the query");
+    pass_blocks(ROWS, tiles, quads, queries, plane_count, outs, |bytes, quads, planes, sums| {
+        dispatch!(backend, matvec_u4::pass(bytes, quads, planes, plane_count, sums));
+    });
 }

@@ -12,18 +12,11 @@
 //! overflows, whatever the number of columns.
 
 use crate::backend::Backend;
+pub use crate::byte_tiles::MAX_PLANES;
+use crate::byte_tiles::{QUAD_BYTES, check, pass_blocks};
 pub use crate::layout::ROWS;
 pub use crate::portable::matvec_u8::PLANE_BITS;
 use crate::tile;
-
-/// The most planes that a query may have.
-pub const MAX_PLANES: usize = 4;
-
-/// Bytes of one quad of columns in a tile.
-const QUAD_BYTES: usize = 4 * ROWS;
-/// Quads of a tile that all queries use in turn: 8 KiB, which stay in the first-level cache. The
-/// first query prefetches the next block while the others use this one.
-const BLOCK_QUADS: usize = 32;
 
 /// Planes of query values of `bits` bits (1 to 32).
 ///
@@ -108,7 +101,7 @@ pub fn pass_with(
     plane_count: usize,
     out: &mut [u32],
 ) {
-    check(tiles, quads, planes, plane_count, out);
+    check(ROWS, tiles, quads, planes, plane_count, out);
     if quads > 0 {
         dispatch!(backend, matvec_u8::pass(tiles, quads, planes, plane_count, out));
     }
@@ -132,32 +125,9 @@ pub fn pass_many_with(
     plane_count: usize,
     outs: &mut [&mut [u32]],
 ) {
-    assert_eq!(queries.len(), outs.len(), "one output for each query");
-    for (planes, out) in queries.iter().zip(outs.iter()) {
-        check(tiles, quads, planes, plane_count, out);
-    }
-    if quads == 0 {
-        return;
-    }
-    for (group, tile) in tiles.chunks_exact(quads * QUAD_BYTES).enumerate() {
-        for (block, bytes) in tile.chunks(BLOCK_QUADS * QUAD_BYTES).enumerate() {
-            let taken = bytes.len() / QUAD_BYTES;
-            let from = 4 * plane_count * BLOCK_QUADS * block;
-            for (planes, out) in queries.iter().zip(outs.iter_mut()) {
-                let planes = &planes[from..][..4 * plane_count * taken];
-                let sums = &mut out[group * ROWS..][..ROWS];
-                dispatch!(backend, matvec_u8::pass(bytes, taken, planes, plane_count, sums));
-            }
-        }
-    }
-}
-
-/// Panics if the lengths of a pass do not match.
-fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &[u32]) {
-    assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
-    assert_eq!(out.len() % ROWS, 0, "sums of whole groups");
-    assert_eq!(tiles.len(), out.len() / ROWS * quads * QUAD_BYTES, "bytes of the tiles");
-    assert_eq!(planes.len(), quads * plane_count * 4, "digits of the query");
+    pass_blocks(ROWS, tiles, quads, queries, plane_count, outs, |bytes, quads, planes, sums| {
+        dispatch!(backend, matvec_u8::pass(bytes, quads, planes, plane_count, sums));
+    });
 }
 
 /// Writes one column of the matrix, `bytes[64·g + l]` for row `l` of group `g`.

@@ -10,8 +10,8 @@ use super::nibbles::{
     write_nibble_columns,
 };
 
-/// How a matrix stores its words. Records are bytes of columns; [`Storage::bytes_of`] gives the order
-/// of their words in rows.
+/// The form in which a matrix stores its words. A column holds the bytes of records;
+/// [`Storage::bytes_of`] defines which row each part of a byte goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
     /// 16 bits: −32768 to 32767, two bytes each in the order of rows.
@@ -112,17 +112,17 @@ impl Storage {
     }
 }
 
-/// Little-endian words of bytes.
-fn words_of(bytes: &[u8]) -> Vec<i16> {
+/// The little-endian words of bytes; a last odd byte is left out.
+pub fn words_of(bytes: &[u8]) -> Vec<i16> {
     bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect()
 }
 
 /// A borrowed matrix D of signed words in one of the storages.
 #[derive(Clone, Copy, Debug)]
 pub enum Matrix<'a> {
-    /// Of 16 bits.
+    /// A matrix of 16-bit words.
     Words(WordMatrix<'a>),
-    /// Of 4 bits.
+    /// A matrix of 4-bit words.
     Nibbles(NibbleMatrix<'a>),
 }
 

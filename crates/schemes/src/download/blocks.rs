@@ -38,7 +38,7 @@ const SAMPLES: u64 = 16;
 /// Bytes of the blocks that hold these records, estimated from parts of them if they are many.
 ///
 /// # Errors
-/// Those of the source.
+/// The errors of the source.
 pub fn estimate(records: &dyn Records) -> Result<u64> {
     let (shape, total) = (records.shape(), records.shape().total_bytes());
     // Eight records end at a byte, whatever their length.
@@ -63,7 +63,7 @@ pub fn estimate(records: &dyn Records) -> Result<u64> {
 pub(super) struct Blocks {
     shape: Shape,
     bytes: Blob,
-    /// Where each block is in `bytes`.
+    /// The range of each block in `bytes`.
     places: Vec<Range<usize>>,
 }
 
@@ -86,7 +86,7 @@ impl Blocks {
     /// Compresses all records.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub(super) fn pack(scheme: &'static str, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
         let shape = records.shape();
         let packed = stored_records::copy(scheme, shape, records, progress)?;
@@ -153,7 +153,7 @@ impl Blocks {
     /// Reads some records, as [`Records::read_packed`] does.
     ///
     /// # Errors
-    /// Those of [`Records::read_packed`] and of [`Self::unpack`].
+    /// The errors of [`Records::read_packed`] and [`Self::unpack`].
     pub(super) fn read(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let (bits, total) = (self.shape.record_bits(), self.shape.total_bytes() as usize);
         check_read(&self.shape, first, count, out.len())?;
@@ -180,7 +180,7 @@ impl Blocks {
     /// The blocks after changes that fit the shape.
     ///
     /// # Errors
-    /// Those of [`Self::unpack`].
+    /// The errors of [`Self::unpack`].
     pub(super) fn update(&self, changes: &[Change], progress: &dyn Progress) -> Result<Self> {
         let changed = self.changed(changes);
         let packed = stored_records::change(self.shape, &self.unpack()?, changes)?;

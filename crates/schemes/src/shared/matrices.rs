@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 /// multiple of 4, so that pairs and quads of columns are written whole.
 pub(crate) const BLOCK_COLUMNS: usize = 64;
 
-/// Returns the matrix of columns that `column` gives, each of at least `rows` words.
+/// Returns the matrix of columns of words that `column` gives, each of at least `rows` words.
 ///
 /// # Errors
 /// The errors of `column`.
@@ -26,14 +26,10 @@ pub(crate) fn encode_columns(
     progress: &dyn Progress,
     column: impl Fn(usize) -> Result<Vec<i16>> + Sync,
 ) -> Result<AlignedBytes> {
-    let mut tiles = AlignedBytes::zeroed(2 * matrix_words(rows, columns));
-    for first in (0..columns).step_by(BLOCK_COLUMNS) {
-        let block = first..columns.min(first + BLOCK_COLUMNS);
-        let words = block.into_par_iter().map(&column).collect::<Result<Vec<_>>>()?;
-        write_columns(tiles.slice_mut(), columns, first, &words);
-        progress.advance(words.len() as u64);
-    }
-    Ok(tiles)
+    let tiles = AlignedBytes::zeroed(2 * matrix_words(rows, columns));
+    fill(tiles, columns, progress, column, |tiles, first, words| {
+        write_columns(tiles.slice_mut(), columns, first, words);
+    })
 }
 
 /// Returns the matrix of columns whose bytes `column` gives, for all rows.
@@ -46,11 +42,25 @@ pub(crate) fn store_columns(
     progress: &dyn Progress,
     column: impl Fn(usize) -> Result<Vec<u8>> + Sync,
 ) -> Result<AlignedBytes> {
-    let mut tiles = AlignedBytes::zeroed(storage.matrix_bytes(rows, columns) as usize);
+    let tiles = AlignedBytes::zeroed(storage.matrix_bytes(rows, columns) as usize);
+    fill(tiles, columns, progress, column, |tiles, first, contents| {
+        storage.write_columns(tiles.bytes_mut(), columns, first, contents);
+    })
+}
+
+/// Fills zeroed tiles with the columns that `column` gives. `write` writes adjacent ones from a first
+/// column on.
+fn fill<T: Send>(
+    mut tiles: AlignedBytes,
+    columns: usize,
+    progress: &dyn Progress,
+    column: impl Fn(usize) -> Result<Vec<T>> + Sync,
+    write: impl Fn(&mut AlignedBytes, usize, &[Vec<T>]),
+) -> Result<AlignedBytes> {
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
         let block = first..columns.min(first + BLOCK_COLUMNS);
         let contents = block.into_par_iter().map(&column).collect::<Result<Vec<_>>>()?;
-        storage.write_columns(tiles.bytes_mut(), columns, first, &contents);
+        write(&mut tiles, first, &contents);
         progress.advance(contents.len() as u64);
     }
     Ok(tiles)
@@ -65,11 +75,6 @@ pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) 
     let mut mask = Zeroizing::new(vec![0; bytes.len()]);
     stream.fill(&mut mask);
     bytes.iter_mut().zip(mask.iter()).for_each(|(byte, mask)| *byte ^= mask);
-}
-
-/// Little-endian words of bytes.
-pub(crate) fn words_of(bytes: &[u8]) -> Vec<i16> {
-    bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect()
 }
 
 /// Rows of one matrix and the masks of its selector, both split into packs.

@@ -127,8 +127,8 @@ fn answering<F: Form>(params: &Params<F>, bits: [u8; 2]) -> Params<F> {
     Params::decode(&bytes).unwrap()
 }
 
-/// Of the sent answer every error is within the bound. Of one that is hardly rounded the errors are
-/// as predicted.
+/// Every error of an answer as sent is within the bound. The errors of an answer that is hardly
+/// rounded are as predicted.
 fn measured_noise_is_as_predicted<F: Form>() {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     let shape = Shape::of_bytes(1 << 13, 4096).unwrap();

@@ -3,10 +3,10 @@
 //! Records fill units of γ₀ words, t units make a column. The words of units are whitened and
 //! placed in row groups.
 
-use crate::shared::matrices::{self, encode_columns, words_of};
+use crate::shared::matrices::{self, encode_columns};
 use crate::shared::units::{Location, MAX_COLUMNS, Units};
 use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
-use papir_lattice::selection::{group_rows, matrix, matrix_bytes, place};
+use papir_lattice::selection::{group_rows, matrix, matrix_bytes, place, words_of};
 use papir_ring::prg::Seed;
 
 /// Shape of the matrix: unit u is block u mod t of column ⌊u/t⌋.

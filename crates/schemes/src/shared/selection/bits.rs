@@ -54,7 +54,7 @@ pub struct SelectionBits {
     pub answer: ResponseBits,
 }
 
-/// Where clients get the masks of packed answers, which depend on the database alone.
+/// The message that carries the masks of packed answers. They depend on the database alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masks {
     /// Every answer carries them: nothing to fetch.
@@ -70,7 +70,7 @@ pub struct Selection {
     pub ring: SelectionRing,
     /// Storage of the matrix's words.
     pub storage: Storage,
-    /// Where the masks are.
+    /// The message that carries the masks of packed answers.
     pub masks: Masks,
     /// Columns of the matrix: entries of the selector.
     pub columns: usize,

@@ -31,7 +31,7 @@ impl SelectionRing {
     /// The tables, with the check of security.
     ///
     /// # Errors
-    /// Those of [`RlweParams::with_secret`].
+    /// The errors of [`RlweParams::with_secret`].
     pub(super) fn params(&self) -> Result<RlweParams, ParamsError> {
         RlweParams::with_secret(self.literal, self.secret)
     }

@@ -7,7 +7,7 @@ use papir_lattice::selection::Storage;
 
 use crate::shared::selection::{CdksFamily, Family, InspiringFamily, Masks, SelectionRing};
 
-/// A packed SimplePIR: its packing, its words, and where clients get the masks of answers.
+/// A variant of packed SimplePIR: its packing, its words, and the message that carries masks.
 pub trait Form: Clone + Copy + Debug + Send + Sync + 'static {
     /// The scheme's name.
     const NAME: &'static str;
@@ -19,7 +19,7 @@ pub trait Form: Clone + Copy + Debug + Send + Sync + 'static {
     type Family: Family;
     /// Storage of the words.
     const STORAGE: Storage;
-    /// Where the masks of answers are.
+    /// The message that carries the masks of answers.
     const MASKS: Masks;
     /// Label of the whitening stream.
     const WHITENING: &'static str;

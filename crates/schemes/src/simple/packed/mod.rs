@@ -1,4 +1,5 @@
-//! SimplePIR with packed answers, without a hint of the size of its answers' masks for each row.
+//! SimplePIR with packed answers: clients download no hint, or one of a few bits for each row instead
+//! of SimplePIR's 4 KiB.
 //!
 //! | scheme | source | packing | words | masks of answers |
 //! |---|---|---|---|---|
@@ -19,8 +20,8 @@
 //! client removes, so that the noise bound holds for every database; selector, keys and answer are
 //! sent in as few bits as the noise allows; the gadget drops low bits.
 //!
-//! Short words make short messages. A word's size multiplies the noise of a selector twice: as a
-//! factor of every error, and as the number of messages that the modulus must tell apart. Words of 4
+//! Short words make short messages. The size of a word counts twice: it multiplies every error of a
+//! selector, and it is the number of messages that the modulus must tell apart. Words of 4
 //! bits leave so much room that a packing key has one digit and a selector entry about 18 bits, and
 //! the body of an answer 5 bits for each word of 4. The masks of packs are twice as long as the
 //! bodies, but the same for every answer of a version, so a client fetches them once
