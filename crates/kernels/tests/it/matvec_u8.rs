@@ -1,33 +1,13 @@
 //! Matrix of 8-bit words × query: every backend against the definition.
 
-use crate::common::numbers;
+use crate::common::{byte_sums, bytes, digits, numbers};
 use papir_kernels::{Backend, matvec_u8};
 use papir_reference::matrix;
 use proptest::prelude::*;
 
-fn bytes(count: usize, seed: u64) -> Vec<u8> {
-    numbers(seed).map(|n| n as u8).take(count).collect()
-}
-
-fn digits(count: usize, seed: u64) -> Vec<i8> {
-    numbers(seed).map(|n| n as i8).take(count).collect()
-}
-
 /// The sums by the definition, modulo 2^32.
 fn naive(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) -> Vec<u32> {
-    let groups = tiles.len().checked_div(quads * 256).unwrap_or(0);
-    let value = |column: usize| {
-        let digit = |p| i64::from(planes[(column / 4 * plane_count + p) * 4 + column % 4]);
-        let digits: Vec<i64> = (0..plane_count).map(digit).collect();
-        matrix::from_digits(&digits, 8)
-    };
-    let vector: Vec<i64> = (0..4 * quads).map(value).collect();
-    let entry = |row: usize, column: usize| {
-        let position = (column / 4 * 64 + row % 64) * 4 + column % 4;
-        i64::from(tiles[row / 64 * quads * 256 + position])
-    };
-    let product = matrix::times_vector(64 * groups, entry, &vector);
-    product.into_iter().map(|sum| sum as u32).collect()
+    byte_sums(64, tiles, quads, planes, plane_count, |_, byte| byte)
 }
 
 /// Compares `pass` on every backend with the definition, from sums other than zero.

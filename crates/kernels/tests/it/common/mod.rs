@@ -1,6 +1,7 @@
 //! Seeded words and moduli for the kernel tests.
 #![allow(dead_code, clippy::unwrap_used, reason = "no test file uses all of it")]
 
+use papir_reference::matrix;
 use papir_reference::poly::primitive_root;
 
 /// SplitMix64: reproducible words for tests.
@@ -60,4 +61,39 @@ pub(crate) fn primes(d: usize, bound: u32) -> impl Iterator<Item = u32> {
 pub(crate) fn modulus_and_root(d: usize, bound: u32) -> (u32, u32) {
     let q = primes(d, bound).next().unwrap();
     (q, primitive_root(2 * d as u64, q).unwrap())
+}
+
+/// Bytes of a matrix.
+pub(crate) fn bytes(count: usize, seed: u64) -> Vec<u8> {
+    numbers(seed).map(|n| n as u8).take(count).collect()
+}
+
+/// Digits of a query for a matrix of bytes.
+pub(crate) fn digits(count: usize, seed: u64) -> Vec<i8> {
+    numbers(seed).map(|n| n as i8).take(count).collect()
+}
+
+/// Sums of a matrix in tiles of bytes times a query, by the definition, modulo 2^32. A group has `rows`
+/// rows; `word` gives the word of a row in the group from its byte.
+pub(crate) fn byte_sums(
+    rows: usize,
+    tiles: &[u8],
+    quads: usize,
+    planes: &[i8],
+    plane_count: usize,
+    word: impl Fn(usize, u8) -> u8,
+) -> Vec<u32> {
+    let groups = tiles.len().checked_div(quads * 256).unwrap_or(0);
+    let value = |column: usize| {
+        let digit = |p| i64::from(planes[(column / 4 * plane_count + p) * 4 + column % 4]);
+        let digits: Vec<i64> = (0..plane_count).map(digit).collect();
+        matrix::from_digits(&digits, 8)
+    };
+    let vector: Vec<i64> = (0..4 * quads).map(value).collect();
+    let entry = |row: usize, column: usize| {
+        let position = (column / 4 * 64 + row % 64) * 4 + column % 4;
+        i64::from(word(row % rows, tiles[row / rows * quads * 256 + position]))
+    };
+    let product = matrix::times_vector(rows * groups, entry, &vector);
+    product.into_iter().map(|sum| sum as u32).collect()
 }
