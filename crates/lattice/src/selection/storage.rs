@@ -79,11 +79,15 @@ impl Storage {
         }
     }
 
-    /// Writes the bytes of one column; of fewer rows than the matrix has, the first ones.
+    /// Writes the bytes of one column, for all rows, padding included.
+    ///
+    /// # Panics
+    /// If the matrix has no such column, or the length differs from its number of rows.
     pub fn write_column(self, tiles: &mut [u8], columns: usize, column: usize, bytes: &[u8]) {
         match self {
             Self::Words => {
                 let tiles: &mut [i16] = bytemuck::cast_slice_mut(tiles);
+                assert_eq!(bytes.len() / 2 * columns.next_multiple_of(2), tiles.len(), "words of a column");
                 for (row, word) in words_of(bytes).into_iter().enumerate() {
                     tiles[place(columns, row, column)] = word;
                 }
