@@ -143,7 +143,7 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
     let records = RecordBuffer::zeroed(shape);
     let server = packed::Server::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-    let client = packed::Client::new(params.clone(), *server.public()).unwrap();
+    let client = packed::Client::new(params.clone(), server.public().clone()).unwrap();
     // The first run with this seed tells the secret; the second, watched, makes it again.
     let index = 3000 * 500 + 1234;
     let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();

@@ -2,19 +2,23 @@
 
 use crate::support::{self, APPROXIMATE, Case, EXACT, FULL, SEED, masks_differ, naive_gadget};
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::packing::RingPacking;
 use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::inspiring::Inspiring;
+use papir_lattice::packing::{LweMasks, PackingError, RingPacking};
 use papir_reference::cdks as naive;
+
+/// Masks and bodies of a packing key, as coefficients.
+type Key = [Vec<Vec<Vec<u64>>>; 2];
+
+fn naive_keys<'a>(case: &Case<Cdks>, gadget: GadgetParams, [w, y]: &'a Key) -> naive::Keys<'a> {
+    let matrices = w.iter().zip(y).map(|(w, y)| (&w[..], &y[..])).collect();
+    naive::Keys { modulus: case.ring().modulus(), gadget: naive_gadget(gadget), matrices }
+}
 
 fn assert_matches_the_definition(degree: usize, gadget: GadgetParams, packs: usize) {
     let case = Case::<Cdks>::new(degree, degree, gadget);
-    let (w, y) = (case.masks(), case.bodies_of(&case.key()));
-    let keys = naive::Keys {
-        modulus: case.ring().modulus(),
-        gadget: naive_gadget(gadget),
-        matrices: w.iter().zip(&y).map(|(w, y)| (&w[..], &y[..])).collect(),
-    };
+    let key = [case.masks(), case.bodies_of(&case.key())];
+    let keys = naive_keys(&case, gadget, &key);
     for (pack, packed) in case.pack(packs).into_iter().enumerate() {
         let expected = naive::pack(&case.vectors(pack), &case.lwe_bodies(pack), &keys);
         assert_eq!(case.ring().to_words(&packed.a), expected.0, "mask of pack {pack}");
@@ -35,6 +39,51 @@ fn equals_the_definition_with_the_approximate_gadget() {
 #[test]
 fn equals_the_definition_at_a_larger_degree() {
     assert_matches_the_definition(128, EXACT, 1);
+}
+
+/// Packs the encryptions at these places, and compares with a pack whose others are zero.
+fn assert_few_match_the_definition(places: &[usize]) {
+    let case = Case::<Cdks>::new(64, 64, APPROXIMATE);
+    let (ring, sent) = (case.ring(), case.key());
+    let key = [case.masks(), case.bodies_of(&sent)];
+    let (all, lwe) = (case.vectors(0), case.lwe_bodies(0));
+    let (mut vectors, mut bodies) = (vec![vec![0; 64]; 64], vec![0; 64]);
+    for &place in places {
+        vectors[place].clone_from(&all[place]);
+        bodies[place] = lwe[place];
+    }
+    let expected = naive::pack(&vectors, &bodies, &naive_keys(&case, APPROXIMATE, &key));
+
+    let masks = LweMasks::from_vectors(ring, &vectors);
+    let leaves: Vec<_> = places.iter().map(|&place| (place, masks.poly(place))).collect();
+    let online = case.packing.online_key(&case.rounded(&sent)).unwrap();
+    let mut packed = case.packing.pack_few(&leaves, &online).unwrap();
+    ring.add_assign(&mut packed.b, &ring.from_words(&bodies));
+    assert_eq!(ring.to_words(&packed.a), expected.0, "mask of {places:?}");
+    assert_eq!(ring.to_words(&packed.b), expected.1, "body of {places:?}");
+}
+
+#[test]
+fn a_few_encryptions_are_packed_as_among_zeros() {
+    let some = [&[0][..], &[63], &[21, 22, 23], &[7, 39], &[0, 1, 2, 3, 31, 32, 33, 63]];
+    some.into_iter().for_each(assert_few_match_the_definition);
+    assert_few_match_the_definition(&(0..64).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_encryptions_give_zero() {
+    let case = Case::<Cdks>::new(64, 64, APPROXIMATE);
+    let key = case.packing.online_key(&case.rounded(&case.key())).unwrap();
+    let packed = case.packing.pack_few(&[], &key).unwrap();
+    assert!(packed.a == case.ring().zero() && packed.b == case.ring().zero());
+}
+
+#[test]
+fn a_few_encryptions_need_the_key_of_their_packing() {
+    let [case, other] = [64, 128].map(|degree| Case::<Cdks>::new(degree, degree, APPROXIMATE));
+    let key = other.packing.online_key(&other.rounded(&other.key())).unwrap();
+    let error = case.packing.pack_few(&[], &key).unwrap_err();
+    assert!(matches!(error, PackingError::Key { .. }), "{error}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn records(shape: Shape, seed: u8) -> RecordBuffer {
 fn prepare<V: Variant>(params: Params<V>, records: &RecordBuffer) -> (Server<V>, Client<V>, ChaCha20Rng) {
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
     let server = Server::setup(params.clone(), records, &mut rng, &NoProgress).unwrap();
-    let client = Client::new(params, *server.public()).unwrap();
+    let client = Client::new(params, server.public().clone()).unwrap();
     (server, client, rng)
 }
 
@@ -43,7 +43,8 @@ fn assert_retrieved<V: Variant>(params: Params<V>, seed: u8) {
 }
 
 /// One record, one unit, one column, more rows of packs than records, several blocks of either
-/// selector, records of several bytes, packs of every size.
+/// selector, records of several bytes, packs of every size; with CDKS also single rows in a pack with
+/// others, and in one of their own.
 #[test]
 fn records_of_odd_shapes_are_retrieved() {
     for (count, bits, units, capacity) in [
@@ -62,6 +63,8 @@ fn records_of_odd_shapes_are_retrieved() {
     for (count, bits, units) in [(1, 1, 1), (5000, 13, 2500), (60_000, 3, 30)] {
         let shape = Shape::new(count, bits).unwrap();
         assert_retrieved(Params::<ByCdks>::with_digits(shape, units, SEVEN, 2048).unwrap(), 4);
+        let full = DigitShape { bits: 11, mask: 2, body: 1 };
+        assert_retrieved(Params::<ByCdks>::with_digits(shape, units, full, 2048).unwrap(), 4);
     }
 }
 
@@ -90,17 +93,22 @@ fn several_queries_share_the_passes() {
     assert!(server.answer_many(Vec::new(), &NoProgress).unwrap().is_empty());
 }
 
-#[test]
-fn an_answer_opens_under_its_own_secret_only() {
+fn assert_opens_under_its_own_secret_only<V: Variant>() {
     let shape = Shape::of_bytes(1000, 2).unwrap();
     let records = records(shape, 9);
-    let params = Params::<ByCdks>::with_digits(shape, 8, SEVEN, 2048).unwrap();
+    let params = Params::<V>::with_digits(shape, 8, SEVEN, 2048).unwrap();
     let (server, client, mut rng) = prepare(params, &records);
     let (first, query) = client.query(None, &[3], &mut rng).unwrap();
     let (second, _) = client.query(None, &[3], &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     assert!(matches!(client.extract(second, answer.clone()), Err(Error::NotDecodable)));
     assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
+}
+
+#[test]
+fn an_answer_opens_under_its_own_secret_only() {
+    assert_opens_under_its_own_secret_only::<ByCdks>();
+    assert_opens_under_its_own_secret_only::<ByInspiring>();
 }
 
 /// A key for packs of another capacity has another length, or the same length and other masks; then
@@ -110,18 +118,18 @@ fn keys_of_another_capacity_are_rejected() {
     let shape = Shape::of_bytes(1000, 2).unwrap();
     let with = |capacity| Params::<ByInspiring>::with_digits(shape, 8, SEVEN, capacity).unwrap();
     let (server, _, mut rng) = prepare(with(1024), &records(shape, 9));
-    let full = Client::new(with(2048), *server.public()).unwrap();
+    let full = Client::new(with(2048), server.public().clone()).unwrap();
     let (_, query) = full.query(None, &[3], &mut rng).unwrap();
     let bytes = query.encode(full.params());
     assert!(matches!(Query::decode(server.params(), &bytes), Err(Error::Length { .. })));
     assert_eq!(server.second().read_key(&query.second).err().unwrap().code(), "no_parameters");
 
     let other = Literal { capacity: 512, ..*server.params().literal() };
-    let partial = Client::new(Params::<ByInspiring>::new(other).unwrap(), *server.public()).unwrap();
+    let partial = Client::new(Params::<ByInspiring>::new(other).unwrap(), server.public().clone()).unwrap();
     let (secret, query) = partial.query(None, &[3], &mut rng).unwrap();
     let query = Query::decode(server.params(), &query.encode(partial.params())).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
-    let client = Client::new(server.params().clone(), *server.public()).unwrap();
+    let client = Client::new(server.params().clone(), server.public().clone()).unwrap();
     assert!(matches!(client.extract(secret, answer), Err(Error::NotDecodable)));
 }
 

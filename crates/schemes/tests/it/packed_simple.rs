@@ -103,7 +103,7 @@ fn errors<F: Form>(server: &Server<F>, client: &Client<F>, index: u64, rng: &mut
     let (secret, query) = client.query(None, &[index], rng).unwrap();
     let matrix = server.matrix();
     let (key, selected) = (matrix.read_key(&query).unwrap(), matrix.select(&[&query], &[Vec::new()]));
-    let answer = matrix.round(&matrix.pack(selected, &[&key]).unwrap()[0]).with_masks(matrix.public_masks());
+    let answer = matrix.round(&matrix.pack(selected, &[&key]).unwrap()[0]).with_masks(&server.public().masks);
     let (layout, seed) = (params.layout(), &server.public().seed);
     let mut bytes = vec![0; layout.rows * F::STORAGE.word_bits() as usize / 8];
     layout.whiten(seed, layout.locate(index).column, &mut bytes);

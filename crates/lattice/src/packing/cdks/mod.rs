@@ -12,6 +12,7 @@
 //! |---|---|
 //! | tree on masks, digits of EvalAuto | [`offline`], all digits kept in values |
 //! | tree on bodies | [`online`]: in values; digits times keys, a permutation and additions for each node |
+//! | both for a few encryptions, whose masks a query makes | [`few`] |
 //!
 //! Every level doubles the messages. The LWE masks are therefore divided by d in advance
 //! ([`super::LweMasks`]). The LWE bodies, conceptually divided by d as well, come out of the tree
@@ -20,6 +21,7 @@
 //! A pack keeps the digits of its d − 1 nodes in post-order: the tree of the even half, that of the
 //! odd half, then the node that merges them.
 
+pub mod few;
 pub mod offline;
 pub mod online;
 pub mod tree;

@@ -1,6 +1,6 @@
 //! The client of a packed DoublePIR: `Query` and `Extract`.
 //!
-//! The public part is a seed, the answer that of the second level.
+//! The public part and the answer are those of the second level.
 //!
 //! ```text
 //! query    a word of first query bits for each column; the second level's query
@@ -20,8 +20,8 @@ use super::params::Params;
 use crate::double::client::{UnitDigits, join_unit};
 use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
-use crate::shared::messages::{PublicSeed, pack, unpack_u32};
-use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionQuery};
+use crate::shared::messages::{pack, unpack_u32};
+use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery};
 
 /// The encrypted unit vector of a column, rounded; that of a unit, with a packing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ impl<V: Variant> Wire<Params<V>> for Query {
 pub struct Client<V: Variant> {
     params: Params<V>,
     selection: SelectionClient<V::Family>,
+    /// Masks of the packs from the public part, or none.
+    masks: Vec<u64>,
 }
 
 /// Opens one answer: a secret for each level and the place of the record in its unit.
@@ -84,9 +86,9 @@ impl Secret {
 }
 
 impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
-    fn new(params: Params<V>, public: PublicSeed) -> Result<Self> {
+    fn new(params: Params<V>, public: SelectionPublic) -> Result<Self> {
         let selection = SelectionClient::new(&params.selection, public.seed)?;
-        Ok(Self { params, selection })
+        Ok(Self { params, selection, masks: public.masks })
     }
 
     fn params(&self) -> &Params<V> {
@@ -114,7 +116,7 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
 
     fn extract(&self, secret: Secret, answer: SelectionAnswer) -> Result<Vec<Record>> {
         let Params { layout, selection, literal, first_bound, .. } = &self.params;
-        let opened = answer.open(selection, &secret.key);
+        let opened = answer.with_masks(&self.masks).open(selection, &secret.key);
         let (mask, body) = (literal.digits.of_mask(), literal.digits.of_body());
         let digits = UnitDigits { mask, body, rows: selection.counts.rows };
         let uncentred = |&digit: &u32| mask.uncentred(digit);

@@ -47,6 +47,8 @@ pub trait Variant: Clone + Copy + Debug + Send + Sync + 'static {
     const ID: u16;
     /// Packing of the second level.
     type Family: Family;
+    /// The message that carries the masks of packs.
+    const MASKS: Masks;
 }
 
 /// CDKS packing: YPIR.
@@ -57,6 +59,7 @@ impl Variant for ByCdks {
     const NAME: &'static str = "ypir";
     const ID: u16 = 6;
     type Family = CdksFamily;
+    const MASKS: Masks = Masks::Answers;
 }
 
 /// InspiRING packing: InsPIRe₀.
@@ -67,6 +70,7 @@ impl Variant for ByInspiring {
     const NAME: &'static str = "inspire0";
     const ID: u16 = 5;
     type Family = InspiringFamily;
+    const MASKS: Masks = Masks::Public;
 }
 
 /// The scheme of a variant.
@@ -145,12 +149,12 @@ pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u
 }
 
 /// Counts of the second level.
-pub(super) fn selection(layout: &Layout, frame: &Frame) -> Selection {
+pub(super) fn selection<V: Variant>(layout: &Layout, frame: &Frame) -> Selection {
     let Frame { digits, capacity, failure } = *frame;
     Selection {
         ring: SelectionRing::ERROR_LIKE,
         storage: Storage::Words,
-        masks: Masks::Answers,
+        masks: V::MASKS,
         columns: layout.units,
         plain_bits: digits.bits,
         squares: layout.units as f64 * 4f64.powi(digits.bits as i32 - 1),
@@ -170,7 +174,7 @@ pub(super) fn failure_log2(selection: &Selection) -> f64 {
 pub(super) fn fewest_bits<V: Variant>(shape: Shape, units: u64, frame: Frame) -> Result<Option<Literal>> {
     let layout = layout_of(&shape, units)?;
     let first = (1..=LOG2_Q).find(|&bits| first_bound(&layout, &frame, bits).is_some());
-    let bits = first.and_then(|first| Some((first, selection(&layout, &frame).choose::<V::Family>()?)));
+    let bits = first.and_then(|first| Some((first, selection::<V>(&layout, &frame).choose::<V::Family>()?)));
     let Frame { digits, capacity, failure } = frame;
     Ok(bits.map(|(first_bits, bits)| Literal { shape, units, digits, capacity, first_bits, bits, failure }))
 }
@@ -223,7 +227,7 @@ fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
         Goal::Balanced => (8e-7, 1.0),
         Goal::MinTime => (5e-10, 1.0),
     };
-    let selection = selection(layout, &literal.frame());
+    let selection = selection::<V>(layout, &literal.frame());
     let first = layout.columns * literal.first_bits as usize;
     let sent = (first + selection.message_bits::<V::Family>(&literal.bits)) as f64 / 8.0;
     let database = matrix_bytes(layout.rows, layout.columns) as f64;

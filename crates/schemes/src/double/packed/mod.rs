@@ -1,6 +1,6 @@
 //! DoublePIR with a packed second level: YPIR and InsPIRe₀.
 //!
-//! Clients download no hint. YPIR (Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent
+//! Clients download no hint, or masks of a few KiB. YPIR (Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent
 //! Preprocessing*, USENIX Security 2024, ePrint 2024/270) packs by CDKS. InsPIRe₀ (Mahdavi, Patel,
 //! Seo, Yeo 2025, section 4) packs by InspiRING: Algorithm 1 for packs of d, and PartialInspiRING
 //! (Algorithm 2) for packs of γ ≤ d/2, with one key-switching matrix instead of two.
@@ -10,11 +10,11 @@
 //! with a column for each unit of D's columns. The client selects one column, n words in digits for
 //! each byte of a record, which the server packs into a few ring encryptions.
 //!
-//! The digits of the first answers are made online, so their LWE masks depend on the query, and
-//! packing them would take the offline half of packing for each query. Under negacyclic blocks the
-//! products that give mask and body of such a row are an RLWE encryption with the digit in
-//! coefficient 0. So its mask and that one coefficient of its body are sent, for each of these few
-//! digits.
+//! The digits of the first answers are made online, so their LWE masks depend on the query. Under
+//! negacyclic blocks the products that give mask and body of such a row are an RLWE encryption with
+//! the digit in coefficient 0. YPIR packs these few encryptions for each query. Packing them by
+//! InspiRING would take the offline half of a whole pack. So InsPIRe₀ sends the mask and that one
+//! coefficient of the body of each. The masks of its packs are in the public part instead.
 //!
 //! | YPIR, figure 2; InsPIRe, section 4 | here |
 //! |---|---|
@@ -41,8 +41,7 @@ mod tests;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-pub use crate::shared::messages::PublicSeed as Public;
-pub use crate::shared::selection::SelectionAnswer as Answer;
+pub use crate::shared::selection::{SelectionAnswer as Answer, SelectionPublic as Public};
 pub use client::{Client, Query, Secret};
 pub use literal::{ByCdks, ByInspiring, DigitShape, Literal, PackedDouble, Variant};
 pub use params::Params;

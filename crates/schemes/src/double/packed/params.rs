@@ -20,7 +20,7 @@ use crate::double::params::{MAX_RECORD_BITS, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::messages::{SEED_BYTES, read_failure, read_shape, write_failure, write_shape};
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
-use crate::shared::selection::{Masks, SelectionBits, SelectionParams, Selects};
+use crate::shared::selection::{SelectionBits, SelectionParams, Selects};
 
 /// Parameters of [`super::PackedDouble`].
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl<V: Variant> Params<V> {
             let noise = format!("the noise of {} columns in {first_bits} bits", layout.columns);
             refused(V::NAME)(format!("{noise} exceeds the limit"))
         })?;
-        let selection = SelectionParams::new(V::NAME, selection(&layout, &frame), bits)?;
+        let selection = SelectionParams::new(V::NAME, selection::<V>(&layout, &frame), bits)?;
         let lwe = LweParams::new().map_err(unfit(V::NAME))?;
         Ok(Self { literal, layout, lwe, first_bound, selection, variant: PhantomData })
     }
@@ -98,8 +98,10 @@ impl<V: Variant> Params<V> {
     }
 
     fn sizes(&self) -> Sizes {
+        let masks = self.selection.public_masks_bytes();
         Sizes {
-            public: sealed_public(self.encode().len(), SEED_BYTES),
+            public: sealed_public(self.encode().len(), SEED_BYTES + masks),
+            hint: masks as u64,
             query_keys: self.selection.query_parts()[1] as u64,
             query: sealed(self.query_bytes()),
             answer: sealed(self.selection.answer_parts().iter().sum()),
@@ -218,7 +220,7 @@ impl<V: Variant> Parameters for Params<V> {
         write_shape(&mut writer, shape);
         writer.u64(units).u8(digits.bits as u8).u8(digits.mask as u8).u8(digits.body as u8);
         writer.u32(capacity as u32).u8(first_bits as u8);
-        bits.write(&mut writer, Masks::Answers);
+        bits.write(&mut writer, V::MASKS);
         write_failure(&mut writer, failure);
         writer.finish()
     }
@@ -229,7 +231,7 @@ impl<V: Variant> Parameters for Params<V> {
         let [bits, mask, body] = reader.array::<3>()?;
         let digits = DigitShape { bits: bits.into(), mask: mask.into(), body: body.into() };
         let (capacity, first_bits) = (reader.u32()? as usize, reader.u8()?.into());
-        let (bits, failure) = (SelectionBits::read(&mut reader, Masks::Answers)?, read_failure(&mut reader)?);
+        let (bits, failure) = (SelectionBits::read(&mut reader, V::MASKS)?, read_failure(&mut reader)?);
         Self::new(Literal { shape, units, digits, capacity, first_bits, bits, failure })
     }
 }

@@ -23,9 +23,9 @@ use crate::double::levels::FirstLevel;
 use crate::shared::byte_matrix::load_matrix;
 use crate::shared::digits::Digits;
 use crate::shared::matrices::encode_columns;
-use crate::shared::messages::{PublicSeed, load_seed};
+use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
-use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionQuery};
+use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionPublic, SelectionQuery};
 use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
@@ -35,7 +35,7 @@ const DATABASE: &str = "double/database";
 #[derive(Clone)]
 pub struct Server<V: Variant> {
     pub(super) params: Params<V>,
-    pub(super) public: PublicSeed,
+    pub(super) public: SelectionPublic,
     pub(super) first: FirstLevel,
     pub(super) second: PackedMatrix<V::Family>,
 }
@@ -54,7 +54,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         &self.params
     }
 
-    fn public(&self) -> &PublicSeed {
+    fn public(&self) -> &SelectionPublic {
         &self.public
     }
 
@@ -98,7 +98,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
             progress.advance(1);
         }
         let second = self.second.replace(&self.public.seed, tiles, progress)?;
-        Ok(Self { params: self.params.clone(), public: self.public, first, second })
+        Ok(Self::of(self.params.clone(), self.public.seed, first, second))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -115,11 +115,15 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
         let first = FirstLevel::new(seed, load_matrix(source, DATABASE, layout.rows, layout.columns)?);
         let second = PackedMatrix::load(&params.selection, &seed, source)?;
-        Ok(Self { params, public: PublicSeed { seed }, first, second })
+        Ok(Self::of(params, seed, first, second))
     }
 }
 
 impl<V: Variant> Server<V> {
+    fn of(params: Params<V>, seed: Seed, first: FirstLevel, second: PackedMatrix<V::Family>) -> Self {
+        Self { params, public: second.public(seed), first, second }
+    }
+
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
@@ -135,7 +139,7 @@ impl<V: Variant> Server<V> {
         let first = FirstLevel::new(seed, params.layout.encode(records, progress)?);
         let tiles = split_hint(&params, first.hint(&params.lwe, progress).slice_mut(), progress)?;
         let second = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
-        Ok(Self { params, public: PublicSeed { seed }, first, second })
+        Ok(Self::of(params, seed, first, second))
     }
 
     /// The first level: D times each query modulo 2³², in one pass over the database. The word of
@@ -146,7 +150,7 @@ impl<V: Variant> Server<V> {
     }
 
     /// The second level: the digits of the hint, a row for each digit of each word of a unit's rows,
-    /// and of the first answers, which are not packed.
+    /// and of the first answers, which are made online.
     pub fn second(&self) -> &PackedMatrix<V::Family> {
         &self.second
     }

@@ -35,6 +35,8 @@ const PUBLIC_FILL: f64 = 31.0 / 32.0;
 const ANSWERS: usize = 16;
 /// Bits of a body beyond those of a word that are tried, less one.
 const MORE_BODY_BITS: u32 = 4;
+/// Rough seconds of one core for a node of a packing tree that is made online.
+const ONLINE_NODE: f64 = 4e-5;
 /// Most bits of a coefficient of an answer.
 pub(super) const MAX_ANSWER_BITS: u32 = 32;
 
@@ -82,7 +84,7 @@ pub struct Selection {
     pub capacity: usize,
     /// Rows that are packed.
     pub rows: usize,
-    /// Rows that are made online and sent unpacked.
+    /// Rows that are made online. [`Family::pack_few`] packs them, or they are sent unpacked.
     pub singles: usize,
     /// Bound on the failure probability.
     pub failure: FailureBound,
@@ -112,12 +114,25 @@ impl Selection {
         self.rows.div_ceil(self.capacity)
     }
 
+    /// Rows that an answer packs: with the single ones, if they can be packed online.
+    pub fn sent_rows<F: Family>(&self) -> usize {
+        if F::few_nodes(DEGREE) > 0 { self.bodies() } else { self.rows }
+    }
+
+    /// Packs of an answer. Single rows take the places after the others, so the last pack may have
+    /// both.
+    pub fn sent_packs<F: Family>(&self) -> usize {
+        self.sent_rows::<F>().div_ceil(self.capacity)
+    }
+
+    /// Nodes of the packing trees of single rows, at most.
+    pub fn online_nodes<F: Family>(&self) -> usize {
+        self.singles * F::few_nodes(DEGREE)
+    }
+
     /// Ring elements of masks in an answer.
-    pub fn answer_masks(&self) -> usize {
-        match self.masks {
-            Masks::Answers => self.packs() + self.singles,
-            Masks::Public => self.singles,
-        }
+    pub fn answer_masks<F: Family>(&self) -> usize {
+        self.sent_packs::<F>() + (self.bodies() - self.sent_rows::<F>()) - self.public_masks()
     }
 
     /// Ring elements of masks in the public part.
@@ -147,14 +162,16 @@ impl Selection {
     pub fn noise<F: Family>(&self, bits: &SelectionBits) -> Noise {
         Noise {
             selection: self.selection(bits.query),
-            packing: self.packing::<F>(bits),
+            packing: self.packing::<F>(bits.gadget, [bits.key, bits.last_key]),
             response: self.ring.mask_switch(bits.answer.a) + self.body_variance(bits.answer.b),
         }
     }
 
-    fn packing<F: Family>(&self, bits: &SelectionBits) -> f64 {
-        let settings = [bits.key, bits.last_key].map(|bits| self.ring.setting(bits));
-        F::variance(&settings, bits.gadget, self.capacity)
+    /// Variance of packing. A pack that also has single rows is packed twice, at setup and online.
+    fn packing<F: Family>(&self, gadget: GadgetParams, key_bits: [u32; 2]) -> f64 {
+        let settings = key_bits.map(|bits| self.ring.setting(bits));
+        let times = if self.online_nodes::<F>() > 0 { 2.0 } else { 1.0 };
+        times * F::variance(&settings, gadget, self.capacity)
     }
 
     fn selection(&self, query_bits: u32) -> f64 {
@@ -251,7 +268,8 @@ impl Selection {
     pub fn rough_seconds<F: Family>(&self, gadget: GadgetParams) -> f64 {
         let matrix = self.storage.matrix_bytes(self.packs() * self.capacity, self.columns);
         let pack = F::pack_seconds(DEGREE, self.capacity, gadget.levels);
-        matrix as f64 / READ_RATE + self.packs() as f64 * pack
+        let online = self.online_nodes::<F>() as f64 * ONLINE_NODE;
+        matrix as f64 / READ_RATE + self.packs() as f64 * pack + online
     }
 
     /// Bits of both messages.
@@ -266,7 +284,7 @@ impl Selection {
     /// a part of one answer's.
     fn words<F: Family>(&self, gadget: GadgetParams) -> [usize; 4] {
         let d = DEGREE;
-        let masks = self.answer_masks() * d + self.public_masks() * d / ANSWERS;
+        let masks = self.answer_masks::<F>() * d + self.public_masks() * d / ANSWERS;
         [self.columns, self.key_elements::<F>(gadget) * d, masks, self.bodies()]
     }
 
@@ -285,7 +303,7 @@ impl Selection {
         bodies_in: RangeInclusive<u32>,
     ) -> Option<SelectionBits> {
         let budget = self.budget(*bodies_in.start());
-        let packing = |bits| F::variance(&[self.ring.setting(bits); 2], gadget, self.capacity);
+        let packing = |bits| self.packing::<F>(gadget, [bits; 2]);
         if packing(self.ring.most_bits()) > budget {
             return None;
         }
@@ -309,7 +327,7 @@ impl Selection {
     /// Removes bits of the key's last matrix as long as the variance is at most `budget`. Answers that
     /// carry their masks are of schemes whose matrices all have as many bits.
     fn with_short_last_key<F: Family>(&self, bits: SelectionBits, budget: f64) -> SelectionBits {
-        if self.masks == Masks::Answers {
+        if self.masks == Masks::Answers || F::matrices(DEGREE, self.capacity) == 1 {
             return bits;
         }
         let shorter = (1..bits.key).map(|last_key| SelectionBits { last_key, ..bits });

@@ -5,7 +5,8 @@
 //! ```text
 //! query    an entry of query bits for each column; ring elements of the key, d coefficients of key bits,
 //!          those of its last matrix of last key bits
-//! answer   masks of d coefficients of a bits: packs, then singles; bodies of b bits: rows, then singles
+//! answer   masks of d coefficients of a bits: packs, then single rows that are not packed; bodies of b
+//!          bits: rows, then single ones
 //! ```
 
 use papir_core::codec::Reader;
@@ -36,7 +37,8 @@ pub struct SelectionQuery {
 /// Packed words and single ones, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectionAnswer {
-    /// d coefficients for each pack, unless the public part has them, then for each single row.
+    /// d coefficients for each pack, unless the public part has them, then for each single row that is
+    /// not packed.
     pub masks: Vec<u64>,
     /// A coefficient for each row, then for each single row.
     pub bodies: Vec<u64>,
@@ -99,7 +101,7 @@ impl<P: Selects> Wire<P> for SelectionAnswer {
         let (what, SelectionParams { counts, bits, .. }) = ("an answer of a selection", params.selection());
         Error::check_length(what, bytes.len(), params.selection().answer_parts().iter().sum())?;
         let mut reader = Reader::new(what, bytes);
-        let masks = counts.answer_masks() * DEGREE;
+        let masks = counts.answer_masks::<P::Family>() * DEGREE;
         let masks = unpack(&mut reader, "masks of an answer", bits.answer.a, masks)?;
         Ok(Self {
             masks,
@@ -180,8 +182,8 @@ impl SelectionAnswer {
     pub fn phases<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Zeroizing<Vec<u64>> {
         let (ring, bits) = (params.rlwe.ring(), params.bits.answer);
         let selection = params.counts;
-        let (packs, singles) = self.masks.split_at(selection.packs() * DEGREE);
-        let (rows, single_bodies) = self.bodies.split_at(selection.rows);
+        let (packs, singles) = self.masks.split_at(selection.sent_packs::<F>() * DEGREE);
+        let (rows, single_bodies) = self.bodies.split_at(selection.sent_rows::<F>());
         let mut phases = Zeroizing::new(Vec::with_capacity(self.bodies.len()));
         for (mask, body) in packs.chunks_exact(DEGREE).zip(rows.chunks(selection.capacity)) {
             phases.extend_from_slice(&bits.phases(ring, secret, mask, body));

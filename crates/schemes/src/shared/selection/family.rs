@@ -6,15 +6,21 @@ use papir_core::cost::{Counts, Operation};
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
+use papir_lattice::packing::cdks::few::Leaf;
 use papir_lattice::packing::inspiring::{Inspiring, OnlineKey, PartialInspiring, matrix::unit_words};
 use papir_lattice::packing::{
-    Bodies, LweMasks, PackingError, Preprocessed, RingPacking, RoundedMatrix, Scratch, Setup,
+    Bodies, LweMasks, OnlineKey as ExpandedKey, PackingError, Preprocessed, RingPacking, RoundedMatrix,
+    Scratch, Setup,
 };
 use papir_lattice::params::RlweParams;
+use papir_lattice::rlwe::Rlwe;
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Values};
 
 use crate::shared::parameters::READ_RATE;
+
+/// A client's packing key, expanded.
+pub type Key<F> = ExpandedKey<<<F as Family>::Packing as RingPacking>::Expanded>;
 
 /// A family of packings. Its functions predict the properties of an instance.
 pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
@@ -23,6 +29,26 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
 
     /// Capacities worth comparing at this degree.
     fn capacities(degree: usize) -> Vec<usize>;
+
+    /// Nodes of a packing tree on the way from one encryption to the packed one, if a few encryptions
+    /// can be packed while a query waits ([`Family::pack_few`]); 0 if that would take most of the
+    /// offline part of packing.
+    fn few_nodes(_degree: usize) -> usize {
+        0
+    }
+
+    /// Packs a few encryptions that a query makes into one; `None` if [`Family::few_nodes`] is 0. Its
+    /// body lacks those of the encryptions.
+    ///
+    /// # Errors
+    /// [`PackingError::Key`].
+    fn pack_few(
+        _packing: &Self::Packing,
+        _leaves: &[Leaf],
+        _key: &Key<Self>,
+    ) -> Result<Option<Rlwe>, PackingError> {
+        Ok(None)
+    }
 
     /// Key-switching matrices of a key.
     fn matrices(degree: usize, capacity: usize) -> usize;
@@ -60,6 +86,14 @@ impl Family for CdksFamily {
 
     fn capacities(degree: usize) -> Vec<usize> {
         vec![degree]
+    }
+
+    fn few_nodes(degree: usize) -> usize {
+        degree.ilog2() as usize
+    }
+
+    fn pack_few(packing: &Cdks, leaves: &[Leaf], key: &Key<Self>) -> Result<Option<Rlwe>, PackingError> {
+        packing.pack_few(leaves, key).map(Some)
     }
 
     fn matrices(degree: usize, _: usize) -> usize {

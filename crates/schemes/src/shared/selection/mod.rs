@@ -2,8 +2,9 @@
 //!
 //! YPIR, InsPIRe₀ and SimpleYPIR share it. The client sends the encrypted unit vector of a column and
 //! a packing key. The server multiplies its matrix with the vector and packs the result with the key.
-//! Words that are made online from the same selector are not packed: each is coefficient 0 of a ring
-//! encryption of its own.
+//! Words that are made online from the same selector are coefficients 0 of a ring encryption each, as
+//! their masks depend on the query. With CDKS a few such encryptions are packed while the query waits;
+//! with InspiRING that would take as long as preparing a whole pack, so they are sent as they are.
 //!
 //! | part | here |
 //! |---|---|
@@ -13,6 +14,7 @@
 //! | checked parameters, exact sizes | [`params`] |
 //! | H = D·A and its packs; selection, packing, rounding | [`server`] |
 //! | query and decryption; messages as bytes | [`client`] |
+//! | the public part | [`public`] |
 //!
 //! The masks of the packed answer depend on the snapshot alone. Either every answer carries them, so
 //! that a client starts from a seed, or the public part has them, as a hint ([`Masks`]).
@@ -21,12 +23,14 @@ pub mod bits;
 pub mod client;
 pub mod family;
 pub mod params;
+pub mod public;
 pub mod ring;
 pub mod server;
 
 pub use bits::{Masks, Selection, SelectionBits};
 pub use client::{SelectionAnswer, SelectionClient, SelectionQuery, Selects};
-pub use family::{AnyInspiring, CdksFamily, Family, InspiringFamily};
+pub use family::{AnyInspiring, CdksFamily, Family, InspiringFamily, Key};
 pub use params::SelectionParams;
+pub use public::SelectionPublic;
 pub use ring::SelectionRing;
 pub use server::{PackedMatrix, Selected};

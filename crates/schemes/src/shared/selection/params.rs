@@ -45,7 +45,7 @@ impl<F: Family> SelectionParams<F> {
     /// [`papir_core::Error::Insecure`] for a ring outside the security table,
     /// [`papir_core::Error::Parameters`] for bits or a gadget that do not fit or do not decode.
     pub fn new(scheme: &'static str, counts: Selection, bits: SelectionBits) -> Result<Self> {
-        check(&counts, &bits).map_err(refused(scheme))?;
+        check::<F>(&counts, &bits).map_err(refused(scheme))?;
         if !F::takes(DEGREE, counts.capacity, bits.gadget) {
             return Err(refused(scheme)(format!("packs of {} with {:?}", counts.capacity, bits.gadget)));
         }
@@ -102,7 +102,7 @@ impl<F: Family> SelectionParams<F> {
 
     /// Payload bytes of an answer's masks, and of its bodies.
     pub fn answer_parts(&self) -> [usize; 2] {
-        let masks = packed_len(self.counts.answer_masks() * DEGREE, self.bits.answer.a);
+        let masks = packed_len(self.counts.answer_masks::<F>() * DEGREE, self.bits.answer.a);
         [masks, packed_len(self.counts.bodies(), self.bits.answer.b)]
     }
 
@@ -148,16 +148,17 @@ impl<F: Family> SelectionParams<F> {
     }
 
     /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or
-    /// lifts them, lifts rows, rounds the masks of single rows and all bodies, and packs what it
-    /// sends.
+    /// lifts them, lifts rows, makes the masks of single rows and packs or rounds them, rounds all
+    /// bodies, and packs what it sends.
     pub fn count_answer(&self, counts: Counts) -> Counts {
         let Selection { columns, singles, capacity, .. } = self.counts;
-        let masks = (self.counts.answer_masks() + singles) * DEGREE;
+        let masks = (self.counts.answer_masks::<F>() + singles) * DEGREE;
         let words = 2 * (columns + self.key_words() + self.counts.bodies()) + self.matrix_rows() + masks;
         let blocks = columns.div_ceil(DEGREE) + 1;
         let counts = counts
             .with(self.operation(), self.matrix_bytes() as f64, self.groups(self.matrix_rows()))
             .with(Operation::HintTransform, singles as f64 * blocks as f64, singles)
+            .with(Operation::ExternalProduct, self.counts.online_nodes::<F>() as f64, 1)
             .with(Operation::Word, words as f64, 1);
         F::count_packs(counts, self.counts.packs(), DEGREE, capacity, self.bits.gadget.levels)
     }
@@ -250,7 +251,7 @@ impl SelectionBits {
     }
 }
 
-fn check(selection: &Selection, bits: &SelectionBits) -> std::result::Result<(), String> {
+fn check<F: Family>(selection: &Selection, bits: &SelectionBits) -> std::result::Result<(), String> {
     let Selection { columns, plain_bits, capacity, rows, storage, ring, .. } = *selection;
     if columns == 0
         || columns > u32::MAX as usize
@@ -262,11 +263,15 @@ fn check(selection: &Selection, bits: &SelectionBits) -> std::result::Result<(),
     if !capacity.is_power_of_two() || !(2..=DEGREE).contains(&capacity) {
         return Err(format!("packs of {capacity}: expected a power of two up to {}", DEGREE));
     }
+    if selection.masks == Masks::Public && selection.online_nodes::<F>() > 0 {
+        return Err("packs with rows made online, whose masks depend on the query".to_owned());
+    }
     let ResponseBits { a, b } = bits.answer;
+    let one_matrix = F::matrices(DEGREE, capacity) == 1;
     let fits = (1..=selection.most_query_bits()).contains(&bits.query)
         && (1..=ring.most_bits()).contains(&bits.key)
         && (1..=bits.key).contains(&bits.last_key)
-        && (selection.masks == Masks::Public || bits.last_key == bits.key)
+        && ((selection.masks == Masks::Public && !one_matrix) || bits.last_key == bits.key)
         && (plain_bits + 1..=MAX_ANSWER_BITS).contains(&a)
         && (1..=a).contains(&b)
         && bits.answer.fit(DEGREE, ring.modulus(), ring.secret_deviation());

@@ -1,9 +1,13 @@
 //! The server of a packed selection.
 
+use std::collections::BTreeMap;
+
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, Error, Progress, Result};
 use papir_lattice::mod_switch::PowerSwitch;
-use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
+use papir_lattice::packing::cdks::few::Leaf;
+use papir_lattice::packing::{Bodies, RingPacking};
+use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
@@ -11,10 +15,13 @@ use rayon::prelude::*;
 
 use super::bits::{Masks, Selection};
 use super::client::{SelectionAnswer, SelectionQuery};
-use super::family::Family;
+use super::family::{Family, Key};
 use super::params::SelectionParams;
+use super::public::SelectionPublic;
+use super::ring::DEGREE;
 use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks};
+use crate::shared::parameters::refused;
 
 const MATRIX: &str = "selection/matrix";
 
@@ -31,18 +38,15 @@ pub struct PackedMatrix<F: Family> {
     singles: Option<SelectorMasks>,
 }
 
-/// A client's packing key, expanded.
-pub type Key<F> = OnlineKey<<<F as Family>::Packing as RingPacking>::Expanded>;
-
 /// Selected rows: LWE encryptions of those to pack, and an RLWE encryption of each single row.
 #[derive(Clone, Debug)]
 pub struct Selected {
     /// Bodies in packs: of the LWE encryptions, and after packing of the packed encryptions.
     pub bodies: Bodies,
-    /// Masks of the single rows.
-    pub single_masks: Vec<Poly<Coefficients>>,
-    /// Coefficient 0 of the single rows' bodies, modulo q.
-    pub single_bodies: Vec<u64>,
+    /// The single rows, with coefficient 0 of their bodies. Packing leaves those that it does not pack.
+    pub singles: Vec<(Poly<Coefficients>, u64)>,
+    /// Packs that have single rows, and what packing those adds to mask and body.
+    pub added: Vec<(usize, Rlwe)>,
 }
 
 fn names(scheme: &'static str) -> Names {
@@ -96,7 +100,8 @@ impl<F: Family> PackedMatrix<F> {
         packs: PreparedPacks<F::Packing>,
     ) -> Self {
         let masks = packs.answer_masks(params.rlwe.ring(), params.bits.answer);
-        let singles = (params.counts.singles > 0).then(|| params.selector().masks(seed, 1));
+        let capacity = if params.counts.online_nodes::<F>() > 0 { params.counts.capacity } else { 1 };
+        let singles = (params.counts.singles > 0).then(|| params.selector().masks(seed, capacity));
         Self { params: params.clone(), tiles, packing, packs, masks, singles }
     }
 
@@ -105,17 +110,13 @@ impl<F: Family> PackedMatrix<F> {
         &self.tiles
     }
 
-    /// Masks that the public part has: d coefficients for each pack, or none.
-    pub fn public_masks(&self) -> &[u64] {
-        match self.params.counts.masks {
-            Masks::Answers => &[],
-            Masks::Public => &self.masks,
-        }
-    }
-
-    /// The mask of a pack, modulo q.
-    pub fn mask(&self, pack: usize) -> &Poly<Coefficients> {
-        &self.packs.packs[pack].a
+    /// The public part: the seed, and masks of packs if answers do not carry them.
+    pub fn public(&self, seed: Seed) -> SelectionPublic {
+        let masks = match self.params.counts.masks {
+            Masks::Answers => Vec::new(),
+            Masks::Public => self.masks.clone(),
+        };
+        SelectionPublic { seed, masks }
     }
 
     /// Answers queries: expands their keys, selects, packs and rounds. `singles` makes the words of
@@ -167,10 +168,11 @@ impl<F: Family> PackedMatrix<F> {
         let sums = counts.storage.matrix(counts.columns, &self.tiles).select(&selectors, bits);
         let selected = sums.into_par_iter().zip(&selectors).zip(singles).map(|((sums, selector), words)| {
             let masks = self.singles.iter().map(|masks| masks.of_single_words(ring, words, counts.columns));
+            let bodies = self.single_bodies(words, selector);
             Selected {
                 bodies: Bodies::from_sums(ring, counts.capacity, counts.packs(), &sums, bits),
-                single_masks: masks.flatten().collect(),
-                single_bodies: self.single_bodies(words, selector),
+                singles: masks.flatten().zip(bodies).collect(),
+                added: Vec::new(),
             }
         });
         selected.collect()
@@ -188,7 +190,8 @@ impl<F: Family> PackedMatrix<F> {
         words.chunks_exact(self.params.counts.columns).map(product).collect()
     }
 
-    /// Packs the selected rows, in one pass over the packs' words.
+    /// Packs the selected rows, in one pass over the packs' words, and single rows where the packing
+    /// can.
     ///
     /// # Errors
     /// The errors of [`PackedMatrix::read_key`].
@@ -197,21 +200,71 @@ impl<F: Family> PackedMatrix<F> {
             return Ok(selected);
         }
         let bodies = selected.iter().map(|one| one.bodies.clone()).collect();
-        let packed = self.packs.pack(&self.packing, bodies, keys)?.into_iter().zip(selected);
-        Ok(packed.map(|(bodies, one)| Selected { bodies, ..one }).collect())
+        let packed = self.packs.pack(&self.packing, bodies, keys)?;
+        let packed = packed.into_par_iter().zip(selected).zip(keys);
+        packed.map(|((bodies, one), key)| self.pack_singles(Selected { bodies, ..one }, key)).collect()
+    }
+
+    /// Packs the single rows at the places after the others.
+    fn pack_singles(&self, mut selected: Selected, key: &Key<F>) -> Result<Selected> {
+        let SelectionParams { counts: Selection { rows, capacity, .. }, rlwe, scheme, .. } = &self.params;
+        if self.params.counts.online_nodes::<F>() == 0 {
+            return Ok(selected);
+        }
+        let mut packs: BTreeMap<usize, Vec<(Leaf, u64)>> = BTreeMap::new();
+        for (i, (mask, body)) in selected.singles.drain(..).enumerate() {
+            let (pack, place) = ((rows + i) / capacity, (rows + i) % capacity);
+            packs.entry(pack).or_default().push(((place, mask), body));
+        }
+        for (pack, singles) in packs {
+            let mut words = vec![0; *capacity];
+            singles.iter().for_each(|((place, _), body)| words[*place] = *body);
+            let leaves: Vec<Leaf> = singles.into_iter().map(|(leaf, _)| leaf).collect();
+            if let Some(mut packed) = F::pack_few(&self.packing, &leaves, key).map_err(refused(scheme))? {
+                rlwe.ring().add_assign(&mut packed.b, &rlwe.ring().from_words(&words));
+                selected.added.push((pack, packed));
+            }
+        }
+        Ok(selected)
+    }
+
+    /// The packed encryption of a pack: of rows, of single rows, or of both.
+    pub fn encryption(&self, packed: &Selected, pack: usize) -> Rlwe {
+        let ring = self.params.rlwe.ring();
+        let prepared = self.packs.packs.get(pack);
+        let rows = prepared.map(|rows| Rlwe { a: rows.a.clone(), b: packed.bodies.poly(ring, pack) });
+        let added = packed.added.iter().find(|(of, _)| *of == pack).map(|(_, added)| added.clone());
+        let mut sum = Rlwe { a: ring.zero(), b: ring.zero() };
+        for part in rows.into_iter().chain(added) {
+            ring.add_assign(&mut sum.a, &part.a);
+            ring.add_assign(&mut sum.b, &part.b);
+        }
+        sum
     }
 
     /// Switches packed encryptions to the bits of an answer.
     pub fn round(&self, packed: &Selected) -> SelectionAnswer {
-        let (ring, bits) = (self.params.rlwe.ring(), self.params.bits.answer);
-        let mut masks = match self.params.counts.masks {
+        let SelectionParams { counts, bits, rlwe, .. } = &self.params;
+        let (ring, bits, capacity) = (rlwe.ring(), bits.answer, counts.capacity);
+        let mut masks = match counts.masks {
             Masks::Answers => self.masks.clone(),
             Masks::Public => Vec::new(),
         };
-        masks.extend(packed.single_masks.iter().flat_map(|mask| bits.mask(ring, mask)));
-        let mut bodies = bits.body(ring, &packed.bodies.to_words(ring)[..self.params.counts.rows]);
-        bodies.extend(bits.body(ring, &packed.single_bodies));
-        SelectionAnswer { masks, bodies }
+        let mut bodies = packed.bodies.to_words(ring);
+        // Packs with single rows are the last ones, in order.
+        for &(pack, _) in &packed.added {
+            let Rlwe { a, b } = self.encryption(packed, pack);
+            masks.truncate(pack * DEGREE);
+            masks.extend(bits.mask(ring, &a));
+            bodies.truncate(pack * capacity);
+            bodies.extend(&ring.to_words(&b)[..capacity]);
+        }
+        bodies.truncate(counts.sent_rows::<F>());
+        for (mask, body) in &packed.singles {
+            masks.extend(bits.mask(ring, mask));
+            bodies.push(*body);
+        }
+        SelectionAnswer { masks, bodies: bits.body(ring, &bodies) }
     }
 
     /// Writes all sections.

@@ -9,8 +9,7 @@ use zeroize::Zeroizing;
 
 use super::form::{Form, Packed};
 use super::params::Params;
-use super::wire::PackedPublic;
-use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionQuery};
+use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionPublic, SelectionQuery};
 use crate::shared::units::Location;
 
 /// A client: the parameters and the masks of the packing keys.
@@ -36,7 +35,7 @@ impl Secret {
 }
 
 impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
-    fn new(params: Params<F>, public: PackedPublic) -> Result<Self> {
+    fn new(params: Params<F>, public: SelectionPublic) -> Result<Self> {
         let selection = SelectionClient::new(&params.selection, public.seed)?;
         Ok(Self { params, selection, masks: public.masks })
     }

@@ -34,18 +34,17 @@ pub mod params;
 pub mod server;
 #[cfg(test)]
 mod tests;
-pub mod wire;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
 use crate::shared::selection::{SelectionAnswer, SelectionQuery};
 
+pub use crate::shared::selection::SelectionPublic as Public;
 pub use client::{Client, Secret};
 pub use form::{ByCdks, ByInspiring, Form, Packed};
 pub use params::Params;
 pub use server::Server;
-pub use wire::PackedPublic;
 
 /// SimpleYPIR.
 pub type SimpleYpir = Packed<ByCdks>;
@@ -58,7 +57,7 @@ impl<F: Form> Scheme for Packed<F> {
     const PRIVACY: Privacy = Privacy::Private;
 
     type Params = Params<F>;
-    type Public = PackedPublic;
+    type Public = Public;
     type Query = SelectionQuery;
     type Answer = SelectionAnswer;
     type Secret = Secret;

@@ -18,10 +18,9 @@ use rand_core::CryptoRng;
 use super::form::{Form, Packed};
 use super::layout::pack_bytes;
 use super::params::{DEGREE, Params};
-use super::wire::PackedPublic;
 use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
-use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionQuery};
+use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionPublic, SelectionQuery};
 use crate::shared::stored_records::{check_source, read_columns};
 use crate::shared::units::{Placed, by_column, columns};
 
@@ -29,7 +28,7 @@ use crate::shared::units::{Placed, by_column, columns};
 #[derive(Clone)]
 pub struct Server<F: Form> {
     params: Params<F>,
-    public: PackedPublic,
+    public: SelectionPublic,
     matrix: PackedMatrix<F::Family>,
 }
 
@@ -47,7 +46,7 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
         &self.params
     }
 
-    fn public(&self) -> &PackedPublic {
+    fn public(&self) -> &SelectionPublic {
         &self.public
     }
 
@@ -106,8 +105,7 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
 
 impl<F: Form> Server<F> {
     fn of(params: Params<F>, seed: Seed, matrix: PackedMatrix<F::Family>) -> Self {
-        let public = PackedPublic { seed, masks: matrix.public_masks().to_vec() };
-        Self { params, public, matrix }
+        Self { params, public: matrix.public(seed), matrix }
     }
 
     /// Prepares a database under a given public seed.

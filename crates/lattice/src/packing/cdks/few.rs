@@ -1,0 +1,87 @@
+//! PackLWEs of a few encryptions, on masks and bodies at once, while a query waits.
+//!
+//! All other leaves of the tree are zero. So it has one node at most for each leaf and level, up to
+//! (log₂ d)·n in place of d − 1.
+
+use papir_ring::{Coefficients, Poly, Values};
+
+use super::super::error::PackingError;
+use super::super::key::OnlineKey;
+use super::super::ring_packing::RingPacking;
+use super::tree::Cdks;
+use crate::key_switch::inner_product;
+use crate::rlwe::Rlwe;
+
+/// The place of an LWE encryption in its pack, and its mask in packing form for packs of d
+/// ([`super::super::LweMasks`]).
+pub type Leaf = (usize, Poly<Coefficients>);
+
+/// Mask and body.
+type Pair = [Poly<Values>; 2];
+
+impl Cdks {
+    /// Packs a few LWE encryptions into one RLWE encryption. Its body lacks the bodies of the LWE
+    /// encryptions: each is to be added to the coefficient of its place.
+    ///
+    /// # Errors
+    /// [`PackingError::Key`] for the key of another packing.
+    pub fn pack_few(
+        &self,
+        leaves: &[Leaf],
+        key: &OnlineKey<Vec<Poly<Values>>>,
+    ) -> Result<Rlwe, PackingError> {
+        let (found, expected) = (key.shape, self.shape());
+        if found != expected {
+            return Err(PackingError::Key { found, expected });
+        }
+        let ring = self.ring();
+        let root = self.merge_few(0, self.top(), leaves.iter().collect(), &key.key);
+        let [a, b] = root.unwrap_or_else(|| self.zeros()).map(|part| ring.inverse(part));
+        Ok(Rlwe { a, b })
+    }
+
+    /// The tree of the encryptions `offset`, `offset` + d/2^level, …; `None` if all are zero.
+    fn merge_few(
+        &self,
+        offset: usize,
+        level: usize,
+        leaves: Vec<&Leaf>,
+        key: &[Poly<Values>],
+    ) -> Option<Pair> {
+        let (ring, first) = (self.ring(), leaves.first()?);
+        if level == 0 {
+            return Some([ring.forward(first.1.clone()), ring.zero()]);
+        }
+        let step = ring.degree() >> level;
+        let is_even = |leaf: &&Leaf| ((leaf.0 - offset) / step).is_multiple_of(2);
+        let (even, odd): (Vec<_>, Vec<_>) = leaves.into_iter().partition(is_even);
+        let even = || self.merge_few(offset, level - 1, even, key);
+        let odd = || self.merge_few(offset + step, level - 1, odd, key);
+        let (even, odd) = rayon::join(even, odd);
+        let [even, odd] = [even, odd].map(|half| half.unwrap_or_else(|| self.zeros()));
+        Some(self.merge_pair(level, even, &odd, key))
+    }
+
+    /// One node: merge and EvalAuto, of masks and bodies.
+    fn merge_pair(
+        &self,
+        level: usize,
+        [even_a, even_b]: Pair,
+        [odd_a, odd_b]: &Pair,
+        key: &[Poly<Values>],
+    ) -> Pair {
+        let ring = self.ring();
+        let ((merging, masks), levels) = (self.level(level), self.setup.gadget().levels());
+        let (mut a, image_a) = merging.merge(ring, even_a, odd_a);
+        let (mut b, image_b) = merging.merge(ring, even_b, odd_b);
+        let digits = self.setup.gadget().decompose_to_values(ring, &ring.inverse(image_a));
+        ring.add_assign(&mut a, &inner_product(ring, &digits, masks));
+        ring.add_assign(&mut b, &image_b);
+        ring.add_assign(&mut b, &inner_product(ring, &digits, &key[(level - 1) * levels..][..levels]));
+        [a, b]
+    }
+
+    fn zeros(&self) -> Pair {
+        [self.ring().zero(), self.ring().zero()]
+    }
+}
