@@ -75,7 +75,7 @@ const BUILT_IN: &[Listing] = &[
     Listing {
         scheme: &Erased::<Inspire0>::new(),
         paper: "InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 4)",
-        purpose: "Records of 1 bit to 8 bytes: the least server time without a hint",
+        purpose: "Records of 1 bit to 8 bytes: the least server time without a hint of megabytes",
         assumption: "those of `double`'s first level and those of `inspire2`: a secret for each level",
     },
     Listing {

@@ -165,10 +165,11 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     assert!(seen.is_empty(), "making a query frees {seen:?}");
 
     let answer = server.answer(Session::anonymous(), &query).unwrap();
+    let whole = answer.clone().with_masks(&server.public().masks);
     let product =
-        ring.mul(&ring.forward(ring.from_words(&answer.masks[..ring.degree()])), known.key().values());
-    let phases = answer.phases(selection, known.key());
-    let words = answer.open(selection, known.key()).words;
+        ring.mul(&ring.forward(ring.from_words(&whole.masks[..ring.degree()])), known.key().values());
+    let phases = whole.phases(selection, known.key());
+    let words = whole.open(selection, known.key()).words;
     let mut secrets = secrets;
     secrets.push(("a·s in values", pattern(&product)));
     secrets.push(("phases", phases[100..104].iter().flat_map(|x| x.to_le_bytes()).collect()));
