@@ -7,7 +7,6 @@ mod connecting;
 mod demo_parts;
 mod describe;
 mod failure;
-mod keyed;
 mod lines;
 mod observed_query;
 mod open_files;

@@ -9,12 +9,13 @@ use papir_plan::units;
 /// A column's title, and the function that formats an offer's cell.
 type Column = (&'static str, fn(&Offer) -> String);
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     ("scheme", |offer| offer.scheme.to_owned()),
     ("parameters", |offer| offer.parameters.clone()),
+    ("bucket", |offer| offer.bucket_bytes.map_or("-".to_owned(), units::bytes)),
     ("upload", |offer| units::bytes(offer.upload_bytes)),
     ("download", |offer| units::bytes(offer.download_bytes)),
-    ("once", |offer| units::bytes(offer.public_bytes)),
+    ("once", |offer| units::bytes(offer.public_bytes + offer.keys_bytes)),
     ("answer", |offer| units::seconds(offer.answer_s)),
     ("client", |offer| units::seconds(offer.client_s)),
     ("lookup", |offer| units::seconds(offer.lookup_s)),
@@ -51,8 +52,12 @@ fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
 /// I/O errors from `out`.
 pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -> Result<(), Failure> {
     let shown = shown(choice, most);
-    let titles = COLUMNS.map(|(title, _)| title.to_owned()).to_vec();
-    let line = |offer: &Offer| COLUMNS.iter().map(|(_, cell)| cell(offer)).collect();
+    // Only buckets of another length than the default one are worth a column.
+    let has_bucket = shown.iter().any(|offer| offer.bucket_bytes.is_some());
+    let columns: Vec<&Column> =
+        COLUMNS.iter().filter(|(title, _)| *title != "bucket" || has_bucket).collect();
+    let titles = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+    let line = |offer: &Offer| columns.iter().map(|(_, cell)| cell(offer)).collect();
     let lines: Vec<Vec<String>> = std::iter::once(titles).chain(shown.iter().copied().map(line)).collect();
     papir_bench::report::write_columns(out, &lines)?;
     let hidden = choice.offers().count() - shown.len();

@@ -17,6 +17,7 @@
 compile_error!("papir's formats are little-endian in memory and on the wire");
 
 mod blob;
+mod candidate;
 pub mod codec;
 pub mod cost;
 pub mod envelope;
@@ -36,6 +37,7 @@ mod sizes;
 mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice};
+pub use candidate::Candidate;
 pub use error::{Error, Result, shown_bytes};
 pub use failure::FailureBound;
 pub use formats::Formats;
@@ -49,7 +51,7 @@ pub use records::{
 pub use scheme::{Choice, Goal, Target};
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{
-    Candidate, Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security,
-    Sizes, UpdateCost,
+    Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security, Sizes,
+    UpdateCost,
 };
 pub use version::Version;

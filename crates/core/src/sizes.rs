@@ -156,17 +156,6 @@ impl Description {
     }
 }
 
-/// Parameters that a scheme offers for a shape, for the planner.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    /// A few words that distinguish this candidate from the scheme's others.
-    pub label: String,
-    /// The properties of these parameters.
-    pub description: Description,
-    /// The encoded parameters, for [`crate::erased::ErasedScheme::setup_candidate`].
-    pub parameters: Vec<u8>,
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -3,10 +3,10 @@
 use papir_core::{Error as CoreError, Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
 
-use crate::bucket::EntryFormat;
+use crate::bucket::{EntryFormat, TAG_BYTES};
 use crate::dimensions::{Dimensions, Lengths};
 use crate::entry::Pair;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::{SEED_BYTES, Seeds, random_seed};
 use crate::layout::KeywordLayout;
 use crate::options::TableOptions;
@@ -27,11 +27,30 @@ pub(crate) fn arrange(
 ) -> Result<(KeywordLayout, RecordBuffer)> {
     let lengths = Lengths::of(pairs.iter().map(|pair| pair.value.len())).ok_or(CoreError::EmptyDatabase)?;
     let dimensions = Dimensions::choose(options.bucket, &lengths)?;
-    let (seeds, items) = hash_chunks(pairs, ids, &dimensions.format, rng, progress)?;
-    let (grid, pilots) = place_all(&items, &dimensions, options.room()?, progress)?;
-    let layout = KeywordLayout { seeds, dimensions, longest: lengths.longest as u32, grid, pilots };
-    let records = fill(pairs, &items, &layout)?;
-    Ok((layout, records))
+    let longest = lengths.longest as u32;
+    // Two short tags in one bucket are equal with probability below 2⁻³¹, so few tables need a second seed.
+    const SEEDS: usize = 64;
+    for _ in 0..SEEDS {
+        let (seeds, items) = hash_chunks(pairs, ids, &dimensions.format, rng, progress)?;
+        let (grid, pilots) = place_all(&items, &dimensions, options.room()?, progress)?;
+        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
+        if tags_differ(&items, &layout) {
+            let records = fill(pairs, &items, &layout)?;
+            return Ok((layout, records));
+        }
+    }
+    Err(too_many(pairs, "few enough for the tags in a bucket to differ"))
+}
+
+/// Returns whether the stored tags of each bucket differ. Whole tags differ in the whole table.
+fn tags_differ(items: &[Item], layout: &KeywordLayout) -> bool {
+    let format = &layout.dimensions.format;
+    let stored = |item: &Item| (layout.bucket_vartime(&item.hash), format.tag(item.hash.tag));
+    format.tag_bytes == TAG_BYTES || all_differ(items.iter().map(stored).collect())
+}
+
+fn too_many(pairs: &[Pair], expected: &str) -> Error {
+    CoreError::out_of_bounds("the number of entries", pairs.len() as u64, expected).into()
 }
 
 /// Draws a placement seed under which all chunks of all values have different tags, so that no
@@ -53,9 +72,7 @@ fn hash_chunks(
             return Ok((seeds, items));
         }
     }
-    let found = pairs.len() as u64;
-    Err(CoreError::out_of_bounds("the number of entries", found, "few enough for 64-bit tags to differ")
-        .into())
+    Err(too_many(pairs, "few enough for 64-bit tags to differ"))
 }
 
 fn chunk_items(
@@ -82,7 +99,7 @@ fn chunk_items(
     Ok(items)
 }
 
-fn all_differ(mut tags: Vec<u64>) -> bool {
+fn all_differ<T: Ord>(mut tags: Vec<T>) -> bool {
     tags.sort_unstable();
     tags.windows(2).all(|pair| pair[0] != pair[1])
 }

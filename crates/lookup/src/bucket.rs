@@ -1,15 +1,20 @@
 //! Format of entries in a bucket.
 //!
-//! An entry is a tag, a length if lengths differ, and a payload. Zeros fill the bucket's end.
+//! An entry is a tag, a length if lengths differ, and a payload. Zeros fill the bucket's end. Tags have
+//! 64 bits of a hash, or fewer if a bucket is too short for them ([`EntryFormat::tag`]).
 
 use papir_core::{Error, Result};
 
-/// Bytes of a tag.
-pub(crate) const TAG_BYTES: usize = 8;
+/// Bytes of a tag, where a bucket has room for them.
+pub(crate) const TAG_BYTES: u8 = 8;
+/// Bytes of the shortest tag: another key has the same with probability 2⁻³¹.
+pub(crate) const LEAST_TAG_BYTES: u8 = 4;
 
 /// The format of all entries of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryFormat {
+    /// Bytes of a tag: [`LEAST_TAG_BYTES`] to [`TAG_BYTES`].
+    pub(crate) tag_bytes: u8,
     /// Bytes of the length field; 0 if all values have `chunk_bytes` bytes.
     pub(crate) length_bytes: u8,
     /// Maximum payload of an entry in bytes.
@@ -28,7 +33,17 @@ pub(crate) struct Found<'a> {
 impl EntryFormat {
     /// Bytes before the payload.
     pub(crate) fn header_bytes(&self) -> usize {
-        TAG_BYTES + usize::from(self.length_bytes)
+        usize::from(self.tag_bytes) + usize::from(self.length_bytes)
+    }
+
+    /// The stored part of a tag: its first bytes, never 0.
+    pub(crate) fn tag(&self, tag: u64) -> u64 {
+        (tag & (u64::MAX >> (8 * (TAG_BYTES - self.tag_bytes)))).max(1)
+    }
+
+    /// log₂ of the probability that another key has the same stored tag. Of its bits, 0 and 1 are one tag.
+    pub(crate) fn equal_tag_log2(&self) -> f64 {
+        1.0 - 8.0 * f64::from(self.tag_bytes)
     }
 
     /// Bytes of the entry for a chunk with `remaining` bytes of the value left.
@@ -54,10 +69,11 @@ impl EntryFormat {
     /// Writes an entry for the value's bytes from this chunk on, `rest`. `bucket` starts at a free
     /// byte and has enough room. Returns the bytes written.
     pub(crate) fn write(&self, bucket: &mut [u8], tag: u64, rest: &[u8]) -> usize {
-        let (header, end) = (self.header_bytes(), self.entry_bytes(rest.len()));
-        bucket[..TAG_BYTES].copy_from_slice(&tag.to_le_bytes());
+        let (tag_bytes, header, end) =
+            (usize::from(self.tag_bytes), self.header_bytes(), self.entry_bytes(rest.len()));
+        bucket[..tag_bytes].copy_from_slice(&self.tag(tag).to_le_bytes()[..tag_bytes]);
         let length = (rest.len() as u64).to_le_bytes();
-        bucket[TAG_BYTES..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
+        bucket[tag_bytes..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
         bucket[header..end].copy_from_slice(&rest[..end - header]);
         end
     }
@@ -76,7 +92,7 @@ impl EntryFormat {
     /// [`Error::Length`] if an entry extends beyond the bucket.
     pub(crate) fn find_vartime<'a>(&self, bucket: &'a [u8], tag: u64) -> Result<Option<Found<'a>>> {
         let mut found = None;
-        let mut rest = bucket;
+        let (tag, mut rest) = (self.tag(tag), bucket);
         while let Some((here, entry, next)) = self.split(rest)? {
             if here == tag {
                 found = Some(entry);
@@ -92,7 +108,7 @@ impl EntryFormat {
             return Ok(None);
         }
         let (header, body) = bytes.split_at(self.header_bytes());
-        let (tag, length) = header.split_at(TAG_BYTES);
+        let (tag, length) = header.split_at(self.tag_bytes.into());
         let tag = little_endian(tag);
         if tag == 0 {
             return Ok(None);

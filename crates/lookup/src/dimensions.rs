@@ -2,13 +2,17 @@
 
 use papir_core::{Error, MAX_RECORD_BITS};
 
-use crate::bucket::EntryFormat;
+use crate::bucket::{EntryFormat, LEAST_TAG_BYTES, TAG_BYTES};
 use crate::error::Result;
 
 /// Maximum length of a value: 64 KiB.
 pub const MAX_VALUE_BYTES: usize = 1 << 16;
-/// Minimum length of a bucket in bytes, as an option.
-const MIN_BUCKET_BYTES: u32 = 64;
+/// Default target length of a bucket in bytes: the unit in which InsPIRe answers.
+pub const DEFAULT_BUCKET_BYTES: u32 = 4096;
+/// Minimum length of a bucket in bytes, as an option: of one that grows, and of one that cuts values.
+const MIN_BUCKET_BYTES: [u32; 2] = [8, 64];
+/// Length of a bucket in bytes from which tags are never short.
+const SHORT_BUCKET_BYTES: u32 = 64;
 /// Maximum length of a bucket in bytes: that of a record in any scheme.
 pub(crate) const MAX_BUCKET_BYTES: u32 = (MAX_RECORD_BITS / 8) as u32;
 
@@ -17,7 +21,8 @@ pub(crate) const MAX_BUCKET_BYTES: u32 = (MAX_RECORD_BITS / 8) as u32;
 pub enum BucketTarget {
     /// About this length, or more if the longest value needs it: one query per lookup. A longer
     /// record costs download; a second query costs another upload and another pass over the
-    /// database, which is more in every scheme here.
+    /// database, which is more in every scheme here. If the longest value fits only with a tag of
+    /// less than 64 bits, but 32 or more, the tags of buckets below 64 bytes are so short.
     Grow(u32),
     /// At most this length. Longer values are cut into chunks, and every lookup makes one query per
     /// chunk of the longest value.
@@ -25,24 +30,28 @@ pub enum BucketTarget {
 }
 
 impl Default for BucketTarget {
-    /// 4096 bytes, the unit in which InsPIRe answers.
+    /// [`DEFAULT_BUCKET_BYTES`].
     fn default() -> Self {
-        Self::Grow(4096)
+        Self::Grow(DEFAULT_BUCKET_BYTES)
     }
 }
 
 /// Statistics of the lengths of a table's values, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lengths {
-    pub(crate) count: u64,
-    pub(crate) shortest: usize,
-    pub(crate) longest: usize,
-    pub(crate) total: u64,
+pub struct Lengths {
+    /// Number of values.
+    pub count: u64,
+    /// The shortest length.
+    pub shortest: usize,
+    /// The longest length.
+    pub longest: usize,
+    /// Sum of all lengths.
+    pub total: u64,
 }
 
 impl Lengths {
     /// The statistics of lengths; `None` if there are none.
-    pub(crate) fn of(values: impl Iterator<Item = usize>) -> Option<Self> {
+    pub fn of(values: impl Iterator<Item = usize>) -> Option<Self> {
         values.fold(None, |sum: Option<Self>, length| {
             let sum = sum.unwrap_or(Self { count: 0, shortest: length, longest: length, total: 0 });
             Some(Self {
@@ -52,6 +61,11 @@ impl Lengths {
                 total: sum.total + length as u64,
             })
         })
+    }
+
+    /// `count` values of this length each.
+    pub fn equal(count: u64, length: usize) -> Self {
+        Self { count, shortest: length, longest: length, total: count * length as u64 }
     }
 
     fn uniform(&self) -> bool {
@@ -75,8 +89,10 @@ impl Dimensions {
     /// [`Error::OutOfBounds`] for an invalid target.
     pub(crate) fn choose(target: BucketTarget, lengths: &Lengths) -> Result<Self> {
         let (BucketTarget::Grow(bytes) | BucketTarget::AtMost(bytes)) = target;
-        if !(MIN_BUCKET_BYTES..=MAX_BUCKET_BYTES).contains(&bytes) {
-            let expected = format!("{MIN_BUCKET_BYTES} to {MAX_BUCKET_BYTES} bytes");
+        let [grows, cuts] = MIN_BUCKET_BYTES;
+        let least = if matches!(target, BucketTarget::Grow(_)) { grows } else { cuts };
+        if !(least..=MAX_BUCKET_BYTES).contains(&bytes) {
+            let expected = format!("{least} to {MAX_BUCKET_BYTES} bytes");
             return Err(Error::out_of_bounds("the bucket length", bytes.into(), expected).into());
         }
         let whole = Self::whole_values(bytes, lengths);
@@ -89,7 +105,10 @@ impl Dimensions {
     /// One entry per value: buckets of about `bytes` bytes, or as long as the longest entry.
     fn whole_values(bytes: u32, lengths: &Lengths) -> Self {
         let length_bytes = if lengths.uniform() { 0 } else { number_bytes(lengths.longest) };
-        let format = EntryFormat { length_bytes, chunk_bytes: lengths.longest as u32 };
+        let room = (bytes as usize).saturating_sub(lengths.longest + usize::from(length_bytes));
+        let tags = if bytes < SHORT_BUCKET_BYTES { LEAST_TAG_BYTES } else { TAG_BYTES }..=TAG_BYTES;
+        let tag_bytes = tags.rev().find(|&tag| usize::from(tag) <= room).unwrap_or(TAG_BYTES);
+        let format = EntryFormat { tag_bytes, length_bytes, chunk_bytes: lengths.longest as u32 };
         let entry = format.entry_bytes(lengths.longest) as u64;
         let bucket = if lengths.uniform() {
             // A multiple of the entry, so that no byte is left unused.
@@ -104,9 +123,11 @@ impl Dimensions {
     /// Values longer than a bucket are cut into as few chunks as possible, of nearly equal length.
     fn chunked(bytes: u32, lengths: &Lengths) -> Self {
         let length_bytes = number_bytes(lengths.longest);
-        let room = bytes as usize - EntryFormat { length_bytes, chunk_bytes: 0 }.header_bytes();
+        let tag_bytes = TAG_BYTES;
+        let room = bytes as usize - EntryFormat { tag_bytes, length_bytes, chunk_bytes: 0 }.header_bytes();
         let lookups = lengths.longest.div_ceil(room);
-        let format = EntryFormat { length_bytes, chunk_bytes: lengths.longest.div_ceil(lookups) as u32 };
+        let format =
+            EntryFormat { tag_bytes, length_bytes, chunk_bytes: lengths.longest.div_ceil(lookups) as u32 };
         let entry = format.entry_bytes(lengths.longest) as u32;
         let bucket_bytes = if lengths.uniform() { bytes / entry * entry } else { bytes };
         Self { format, bucket_bytes, lookups: lookups as u32 }
@@ -135,6 +156,18 @@ mod tests {
         assert_eq!((d.bucket_bytes, d.lookups), (5008, 1));
         assert_eq!(choose(BucketTarget::default(), &[3]).bucket_bytes, 11);
         assert_eq!(choose(BucketTarget::default(), &[0; 600]).bucket_bytes, 4096);
+    }
+
+    #[test]
+    fn tags_are_short_in_short_buckets_only() {
+        let tags = |bytes, length| {
+            let d = choose(BucketTarget::Grow(bytes), &[length; 1000]);
+            (d.format.tag_bytes, d.bucket_bytes)
+        };
+        assert_eq!([0, 1, 4, 5].map(|length| tags(8, length)), [(8, 8), (7, 8), (4, 8), (8, 13)]);
+        assert_eq!((tags(16, 3), tags(63, 58), tags(64, 58)), ((8, 11), (5, 63), (8, 66)));
+        let d = choose(BucketTarget::Grow(8), &[0, 3, 2]);
+        assert_eq!((d.format.tag_bytes, d.format.length_bytes, d.bucket_bytes), (4, 1, 8));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset  bytes  field
-//!      0      2  format version, 2
+//!      0      2  format version, 3
 //!      2     32  seed of the keys' ids
 //!     34     32  placement seed
 //!     66      4  regions r
@@ -13,16 +13,17 @@
 //!     86      4  length of the longest value
 //!     90      1  bytes of an entry's length field: 0 if all values have the same length
 //!     91      4  maximum payload of an entry
-//!     95    2rp  pilots, region by region
+//!     95      1  bytes of a tag, 4 to 8; 8 in version 2, which lacks this field
+//!     96    2rp  pilots, region by region
 //! ```
 //! All numbers are little-endian, all lengths in bytes. A bucket holds its entries without gaps and
-//! zeros after them. An entry is a tag (8 bytes, never 0), the length of the value from this chunk
-//! on, and the bytes of the chunk.
+//! zeros after them. An entry is a tag (never 0), the length of the value from this chunk on, and the
+//! bytes of the chunk. The tags in a bucket differ.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error as CoreError, Formats, MAX_RECORDS, Record, Shape};
 
-use crate::bucket::EntryFormat;
+use crate::bucket::{EntryFormat, LEAST_TAG_BYTES, TAG_BYTES};
 use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES, number_bytes};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
@@ -32,12 +33,12 @@ use crate::hash::{KeyHash, SEED_BYTES, Seeds};
 pub const LAYOUT_FORMATS: Formats = Formats {
     what: "a keyword layout",
     oldest: 2,
-    written: 2,
+    written: 3,
     renew: "build the snapshot again from its source: `papir build …`",
 };
 
 /// Bytes of an encoded layout before its pilots.
-pub const LAYOUT_HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4;
+pub const LAYOUT_HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4 + 1;
 /// Bytes of an encoded pilot.
 pub const PILOT_BYTES: usize = 2;
 
@@ -73,6 +74,11 @@ impl KeywordLayout {
         self.longest as usize
     }
 
+    /// Bytes of a stored tag.
+    pub(crate) fn tag_bytes(&self) -> u64 {
+        self.dimensions.format.tag_bytes.into()
+    }
+
     /// Checks the shape of a database against this layout.
     ///
     /// # Errors
@@ -87,11 +93,11 @@ impl KeywordLayout {
         Err(CoreError::malformed("a keyword layout", words(found), words(expected)).into())
     }
 
-    /// log₂ of the probability that a lookup finds a key without an entry: its tag, 64 hash bits of
-    /// which 0 and 1 coincide, is compared with every slot of one bucket. A collision of the
-    /// 128-bit ids is at least 2³² times less likely.
+    /// log₂ of the probability that a lookup finds a key without an entry: its tag is compared with
+    /// every slot of one bucket. A collision of the 128-bit ids is at least 2³² times less likely.
     pub fn false_positive_log2(&self) -> f64 {
-        (self.dimensions.format.slots(self.record_bytes()) as f64).log2() - 63.0
+        let format = &self.dimensions.format;
+        (format.slots(self.record_bytes()) as f64).log2() + format.equal_tag_log2()
     }
 
     /// Returns the indices of the records to fetch for a key, in order, always
@@ -181,7 +187,8 @@ impl KeywordLayout {
         writer.u16(LAYOUT_FORMATS.written as u16).raw(&self.seeds.ids).raw(&self.seeds.placement);
         writer.u32(self.grid.regions).u32(self.grid.buckets).u32(self.grid.pilots);
         writer.u32(self.dimensions.bucket_bytes).u32(self.dimensions.lookups).u32(self.longest);
-        writer.u8(self.dimensions.format.length_bytes).u32(self.dimensions.format.chunk_bytes);
+        let EntryFormat { tag_bytes, length_bytes, chunk_bytes } = self.dimensions.format;
+        writer.u8(length_bytes).u32(chunk_bytes).u8(tag_bytes);
         for &pilot in &self.pilots {
             writer.u16(pilot);
         }
@@ -195,32 +202,38 @@ impl KeywordLayout {
     /// [`CoreError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
-        LAYOUT_FORMATS.check(reader.u16()?.into())?;
+        let version = reader.u16()?;
+        LAYOUT_FORMATS.check(version.into())?;
         let seeds = Seeds { ids: reader.array()?, placement: reader.array()? };
         let grid = Grid { regions: reader.u32()?, buckets: reader.u32()?, pilots: reader.u32()? };
         let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
-        let format = EntryFormat { length_bytes: reader.u8()?, chunk_bytes: reader.u32()? };
+        let (length_bytes, chunk_bytes) = (reader.u8()?, reader.u32()?);
+        let tag_bytes = if version == 2 { TAG_BYTES } else { reader.u8()? };
+        let format = EntryFormat { tag_bytes, length_bytes, chunk_bytes };
         let dimensions = Dimensions { format, bucket_bytes, lookups };
+        let pilots = reader.rest();
+        let pilot_bytes = pilots.len();
         let pilots =
-            reader.rest().chunks(PILOT_BYTES).map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
+            pilots.chunks(PILOT_BYTES).map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
         let layout = Self { seeds, dimensions, longest, grid, pilots: pilots.collect() };
-        layout.check(bytes.len())?;
+        layout.check(pilot_bytes)?;
         Ok(layout)
     }
 
     /// Checks all invariants that [`KeywordLayout::indices`] and [`KeywordLayout::find`] rely on.
-    fn check(&self, encoded_bytes: usize) -> Result<()> {
+    fn check(&self, pilot_bytes: usize) -> Result<()> {
         let (grid, d) = (&self.grid, &self.dimensions);
         within("the buckets of a keyword layout", grid.records(), 1, MAX_RECORDS)?;
         within("the pilots of a keyword layout", grid.pilot_count(), 1, u32::MAX.into())?;
-        let found = (encoded_bytes - LAYOUT_HEADER_BYTES) as u64;
-        let expected = PILOT_BYTES as u64 * grid.pilot_count();
+        let (found, expected) = (pilot_bytes as u64, PILOT_BYTES as u64 * grid.pilot_count());
         if found != expected {
             return Err(CoreError::Length { what: "the pilots of a keyword layout", found, expected }.into());
         }
         within("the longest value of a keyword layout", self.longest.into(), 0, MAX_VALUE_BYTES as u64)?;
         within("the length field of a keyword layout", d.format.length_bytes.into(), 0, 3)?;
         within("the chunk length of a keyword layout", d.format.chunk_bytes.into(), 0, self.longest.into())?;
+        let tags = (LEAST_TAG_BYTES.into(), TAG_BYTES.into());
+        within("the tag length of a keyword layout", d.format.tag_bytes.into(), tags.0, tags.1)?;
         let entry = d.format.entry_bytes(self.longest as usize) as u64;
         within(
             "the bucket length of a keyword layout",

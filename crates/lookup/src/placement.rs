@@ -74,7 +74,7 @@ impl Weights {
 }
 
 /// Minimum number of items per bucket for regions with a single pilot.
-const MANY_SLOTS: f64 = 48.0;
+pub(crate) const MANY_SLOTS: f64 = 48.0;
 /// Items per region of many pilots.
 const REGION_ITEMS: f64 = 16384.0;
 

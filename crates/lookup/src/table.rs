@@ -36,8 +36,10 @@ pub struct TableReport {
     pub longest_value: u64,
     /// Bytes of all buckets.
     pub table_bytes: u64,
-    /// Bytes of all values with one 64-bit tag each: the minimum for such a table.
+    /// Bytes of all values with one tag each: the minimum for such a table.
     pub tagged_bytes: u64,
+    /// Bytes of all values.
+    pub value_bytes: u64,
     /// Bytes of all keys in the source; `None` if only their ids were available.
     pub key_bytes: Option<u64>,
     /// Bytes of the encoded layout.
@@ -63,7 +65,8 @@ impl TableReport {
             lookups: layout.lookups() as u64,
             longest_value: layout.longest_value() as u64,
             table_bytes: layout.records() * layout.record_bytes() as u64,
-            tagged_bytes: value_bytes + 8 * entries,
+            value_bytes,
+            tagged_bytes: value_bytes + layout.tag_bytes() * entries,
             key_bytes: None,
             layout_bytes: layout.encode().len() as u64,
             false_positive_log2: layout.false_positive_log2(),
@@ -77,7 +80,6 @@ impl TableReport {
 
     /// Ratio of the table to keys and values, if the keys are known; infinite if both are empty.
     pub fn overhead_over_source(&self) -> Option<f64> {
-        let values = self.tagged_bytes - 8 * self.entries;
-        self.key_bytes.map(|keys| self.table_bytes as f64 / (keys + values) as f64)
+        self.key_bytes.map(|keys| self.table_bytes as f64 / (keys + self.value_bytes) as f64)
     }
 }

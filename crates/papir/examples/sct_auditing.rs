@@ -80,7 +80,7 @@ impl Log {
             goal: Goal::Balanced,
             // An entry takes 16 bytes. Short records make short columns, and thus few ciphertexts
             // per ticket.
-            bucket: BucketTarget::Grow(128),
+            bucket: Some(BucketTarget::Grow(128)),
             room: 20,
             ..Options::default()
         };

@@ -1,9 +1,13 @@
 //! A prepared database in memory.
 
-use papir_core::erased::{self, ErasedServer, ErasedSession};
-use papir_core::{Description, FailureBound, Goal, NoProgress, OwnerKey, Records, Target, Version};
+use papir_core::erased::{self, ErasedScheme, ErasedServer, ErasedSession};
+use papir_core::{
+    Candidate, Description, FailureBound, Goal, NoProgress, OwnerKey, Records, Result as CoreResult, Shape,
+    Target, Version,
+};
 use papir_lookup::{
-    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, Lookup, OnDuplicate, Result, TableOptions,
+    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, Lengths, Lookup, OnDuplicate, Result, TableOptions,
+    choose_bucket,
 };
 use papir_schemes::registry;
 
@@ -21,8 +25,11 @@ pub struct Options {
     /// Action on a duplicate key.
     pub on_duplicate: OnDuplicate,
     /// Target size in bytes of a keyed table's buckets. A bucket is a record that holds a few
-    /// entries; one query fetches one bucket.
-    pub bucket: BucketTarget,
+    /// entries; one query fetches one bucket. `None` chooses it for the scheme and the goal.
+    pub bucket: Option<BucketTarget>,
+    /// Label of the scheme's parameters, one of those that `papir plan --all` prints. `None` chooses
+    /// them for the goal.
+    pub params: Option<String>,
     /// Percentage of extra space in a keyed table, for entries that [`Database::update`] adds.
     pub room: u32,
     /// The key under which [`ENCRYPTED_SCHEME`](crate::ENCRYPTED_SCHEME) encrypts the records;
@@ -34,15 +41,47 @@ impl Default for Options {
     /// [`DEFAULT_SCHEME`] with balanced parameters. Duplicate keys are refused, buckets have the
     /// default size, and the table has no extra space.
     fn default() -> Self {
-        let TableOptions { bucket, on_duplicate, room } = TableOptions::default();
+        let TableOptions { on_duplicate, room, .. } = TableOptions::default();
         let (scheme, goal, failure) = (DEFAULT_SCHEME.to_owned(), Goal::default(), FailureBound::default());
-        Self { scheme, goal, failure, on_duplicate, bucket, room, owner_key: None }
+        Self { scheme, goal, failure, on_duplicate, bucket: None, params: None, room, owner_key: None }
     }
 }
 
 impl Options {
-    pub(crate) fn table(&self) -> TableOptions {
-        TableOptions { bucket: self.bucket, on_duplicate: self.on_duplicate, room: self.room }
+    /// Options of a table for values of these lengths.
+    fn table(&self, entries: &[Entry]) -> Result<TableOptions> {
+        let bucket = self.bucket.map_or_else(|| self.choose_bucket(entries), Ok)?;
+        Ok(TableOptions { bucket, on_duplicate: self.on_duplicate, room: self.room })
+    }
+
+    /// Options of a table that an update arranges again, with the buckets of the first one.
+    pub(crate) fn rebuilt_table(&self) -> TableOptions {
+        let bucket = self.bucket.unwrap_or_default();
+        TableOptions { bucket, on_duplicate: self.on_duplicate, room: self.room }
+    }
+
+    fn choose_bucket(&self, entries: &[Entry]) -> Result<BucketTarget> {
+        let lengths = Lengths::of(entries.iter().map(|entry| entry.value.len()));
+        let (Some(lengths), None) = (lengths, &self.params) else {
+            return Ok(BucketTarget::default());
+        };
+        let scheme = self.scheme()?;
+        choose_bucket(&lengths, BucketTarget::Grow, |table| {
+            let shape = Shape::of_bytes(table.records, table.record_bytes)?;
+            Ok(self.candidate(scheme.as_ref(), shape)?.seconds(self.goal, table.layout_bytes))
+        })
+    }
+
+    fn scheme(&self) -> CoreResult<Box<dyn ErasedScheme>> {
+        Ok(registry::by_name(&self.scheme)?.with_owner_key(self.owner_key.as_ref()))
+    }
+
+    /// The scheme's parameters, by label or by goal.
+    fn candidate(&self, scheme: &dyn ErasedScheme, shape: Shape) -> CoreResult<Candidate> {
+        match &self.params {
+            Some(label) => Candidate::named(scheme.candidates(shape, self.failure)?, scheme.name(), label),
+            None => scheme.candidate_for(shape, Target { goal: self.goal, failure: self.failure }),
+        }
     }
 }
 
@@ -71,9 +110,10 @@ impl Database {
     ) -> Result<Self> {
         let entry =
             |(line, (key, value)): (u64, (K, V))| Entry { key: key.into(), value: value.into(), line };
-        let entries = (1..).zip(pairs).map(entry).collect();
-        let rng = &mut papir_client::system_rng();
-        let table = papir_lookup::build(entries, &options.table(), rng, &NoProgress)?;
+        let entries: Vec<Entry> = (1..).zip(pairs).map(entry).collect();
+        let (table, rng) = (options.table(&entries)?, &mut papir_client::system_rng());
+        let options = &Options { bucket: Some(table.bucket), ..options.clone() };
+        let table = papir_lookup::build(entries, &table, rng, &NoProgress)?;
         let keys = Keys { layout: table.layout, ids: table.ids };
         Self::prepare(&table.records, Some(keys), options)
     }
@@ -87,9 +127,8 @@ impl Database {
     }
 
     pub(crate) fn prepare(records: &dyn Records, keys: Option<Keys>, options: &Options) -> Result<Self> {
-        let scheme = registry::by_name(&options.scheme)?.with_owner_key(options.owner_key.as_ref());
-        let target = Target { goal: options.goal, failure: options.failure };
-        let candidate = scheme.candidate_for(records.shape(), target)?;
+        let scheme = options.scheme()?;
+        let candidate = options.candidate(scheme.as_ref(), records.shape())?;
         let rng = &mut papir_client::system_rng();
         let server = scheme.setup_candidate(&candidate.parameters, records, rng, &NoProgress)?;
         Ok(Self { server, keys, options: options.clone() })

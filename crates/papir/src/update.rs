@@ -45,7 +45,7 @@ impl Database {
     }
 
     fn rebuilt(&self, table: OwnedTable<'_>, changes: &Changes) -> Result<Self> {
-        let (options, rng) = (self.options.table(), &mut papir_client::system_rng());
+        let (options, rng) = (self.options.rebuilt_table(), &mut papir_client::system_rng());
         let KeywordTable { layout, records, ids, .. } = rebuild(table, changes, &options, rng, &NoProgress)?;
         Self::prepare(&records, Some(Keys { layout, ids }), &self.options)
     }

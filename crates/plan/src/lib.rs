@@ -6,7 +6,9 @@
 //! times, and chooses the scheme and parameters for a database, a network connection and a server.
 
 pub mod calibration;
+mod demand;
 pub mod error;
+mod offer;
 pub mod planner;
 pub mod rates_file;
 pub mod units;

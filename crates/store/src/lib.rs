@@ -40,7 +40,8 @@ mod update;
 mod writer;
 
 pub use build::{
-    BuildOptions, BuildReport, Preparation, Survey, SurveyedKeys, build, build_announced, build_with, survey,
+    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, Survey, SurveyedKeys, build,
+    build_announced, build_with, survey,
 };
 pub use error::{Error, Result};
 pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};

@@ -3,7 +3,8 @@
 use std::fs;
 
 use papir_core::{Error, NoProgress};
-use papir_store::{BuildOptions, ChangeColumns, build_with, read_changes};
+use papir_lookup::BucketTarget;
+use papir_store::{BuildOptions, ChangeColumns, Preparation, Prepare, build_with, read_changes};
 
 use crate::{Target, outcome};
 
@@ -18,12 +19,10 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
             let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
             options.key = keyed.then(|| "k".to_owned());
             options.values = values.iter().map(|&name| name.to_owned()).collect();
-            let built = build_with(
-                &options,
-                &|content, _, _| Err(Error::out_of_bounds("records", content.shape().records(), "none")),
-                &mut super::schemes::rng(),
-                &NoProgress,
-            );
+            let prepare: &Prepare<'_> =
+                &|content, _, _| Err(Error::out_of_bounds("records", content.shape().records(), "none"));
+            let preparation = Preparation { bucket: &|_| Ok(BucketTarget::default()), prepare };
+            let built = build_with(&options, &preparation, &mut super::schemes::rng(), &NoProgress);
             outcome(&built)
         });
         outcomes.concat().replace(&*source.to_string_lossy(), "")

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use papir_core::{Description, Error, FailureBound, Goal, Sizes};
-use papir_lookup::{MAX_ROOM, OnDuplicate};
+use papir_core::{Description, Error, FailureBound, Goal, Shape, Sizes};
+use papir_lookup::{BucketTarget, Estimate, MAX_ROOM, OnDuplicate};
 use papir_schemes::registry;
-use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
+use papir_store::{BuildOptions, ChooseBucket, Format, Preparation, Prepare, SkippedRow};
 
 use crate::announcement;
 use crate::bars::Bars;
@@ -57,6 +57,14 @@ pub(crate) struct Arguments {
     /// inspire, or with --encrypt pirouette-encrypted].
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
+    /// The scheme's parameters, by the label that `papir plan --all` prints for them, instead of a goal.
+    /// A bucket that stands beside it belongs to --bucket-bytes.
+    #[arg(long, value_name = "LABEL", conflicts_with = "goal")]
+    params: Option<String>,
+    /// About the length of a bucket, which holds one or more entries of a keyed database and is the
+    /// scheme's record, 8 bytes to 64 KiB [default: chosen for the scheme, mostly 4096].
+    #[arg(long, value_name = "N", requires = "key", value_parser = clap::value_parser!(u32).range(8..=65536))]
+    bucket_bytes: Option<u32>,
     /// Optimization goal for the scheme's parameters [default: balanced].
     #[arg(long)]
     goal: Option<ParameterGoal>,
@@ -216,6 +224,8 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         scheme: scheme.to_owned(),
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
         failure: arguments.failure,
+        params: arguments.params.clone(),
+        bucket: arguments.bucket_bytes.map(BucketTarget::Grow),
         batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),
         verifiable: arguments.verifiable,
@@ -316,26 +326,40 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
 
 /// Builds with the scheme that `papir plan` recommends for the records, and reports the choice.
 fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
-    if arguments.goal.is_some() || arguments.batch.is_some() {
+    if arguments.goal.is_some() || arguments.batch.is_some() || arguments.params.is_some() {
         return Err(Failure::new(
-            "--goal and --batch choose the parameters of one scheme: --scheme auto chooses by time",
+            "--goal, --params and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
     let loaded = papir_plan::rates_file::load(None)?;
     let reason = OnceCell::new();
-    let prepare: &Preparation<'_> = &|records, rng, progress| {
-        let failure = options.failure;
+    let choose = |demand: &Demand| {
+        planner::choose(demand, &loaded.rates)
+            .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })
+    };
+    let failure = options.failure;
+    // The buckets of the scheme that is best for the lengths of the values. Their compressed size is not
+    // known yet, so `download` is weighed below, in the records as they are.
+    let bucket: &ChooseBucket<'_> = &|lengths| {
+        let table = Estimate::of(lengths, BucketTarget::default())?;
+        let shape = Shape::of_bytes(table.records, table.record_bytes)?;
+        let (lengths, extra_bytes) = (Some(*lengths), table.layout_bytes);
+        let demand = Demand { failure, lengths, extra_bytes, ..Demand::new(shape, &loaded.rates) };
+        let chosen = choose(&demand)?.best.bucket_bytes;
+        Ok(chosen.map_or_else(BucketTarget::default, |bytes| BucketTarget::Grow(bytes as u32)))
+    };
+    let prepare: &Prepare<'_> = &|records, rng, progress| {
         let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
         let demand = Demand { failure, compressed_bytes, ..Demand::new(records.shape(), &loaded.rates) };
-        let choice = planner::choose(&demand, &loaded.rates)
-            .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
+        let choice = choose(&demand)?;
         announcement::print(&options.out, &records.shape(), choice.best.memory_bytes);
         // Setting fails only if a choice exists, but records are prepared once per build.
         let _ = reason.set(choice.reason());
         let scheme = registry::by_name(choice.best.scheme)?;
         scheme.setup_candidate(&choice.best.encoded, records, rng, progress)
     };
-    let report = papir_store::build_with(options, prepare, &mut papir::system_rng(), &Bars::new());
+    let preparation = Preparation { bucket, prepare };
+    let report = papir_store::build_with(options, &preparation, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(sign_arguments::explain)?;
     report_skipped(&options.source, &report.skipped);
     let mut lines = describe::build(&report);

@@ -6,18 +6,21 @@ use std::process::{Command, Stdio};
 use papir_core::cost::Operation;
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_with, succeeds};
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 /// Rates of a machine with two threads. Reading words takes `select16` seconds per byte, 4-bit ones more,
-/// packing takes a tenth of a nanosecond per byte, and everything else takes almost no time.
+/// packing takes a tenth of a nanosecond per byte, an external product ten milliseconds, and everything
+/// else almost no time.
 fn rates(folder: &Folder, select16: &str) -> String {
     let mut table = String::new();
-    let given = [Operation::Matrix, Operation::Select16, Operation::Select4];
+    let given = [Operation::Matrix, Operation::Select16, Operation::Select4, Operation::ExternalProduct];
     let others = Operation::ALL.into_iter().filter(|op| !given.contains(op));
     for operation in others {
         write!(table, "\"{}\": 1e-12, ", operation.name()).unwrap();
     }
-    let table = format!("{{{table}\"matrix\": 1e-10, \"select16\": {select16}, \"select4\": 1e-8}}");
+    let table = format!(
+        "{{{table}\"matrix\": 1e-10, \"select16\": {select16}, \"select4\": 1e-8, \"external_product\": 1e-2}}"
+    );
     let file = format!(
         "{{\"format\": 1, \"backend\": \"any\", \"threads\": 2, \"one\": {table}, \"all\": {table}}}"
     );
@@ -120,7 +123,8 @@ fn a_source_is_planned_as_it_would_be_built() {
     assert_eq!((&plan["keys"], &plan["keyed"]), (&300.into(), &true.into()));
     let out = folder.path("words.papir");
     let keyed = ["--key", "word", "--value", "meaning,number"];
-    let built = succeeds(&[&["build", &source, "--out", &out, "--scheme", "simple"], &keyed[..]].concat());
+    let build = ["build", &source, "--out", &out, "--scheme", "simple", "--bucket-bytes", "4096"];
+    let built = succeeds(&[&build, &keyed[..]].concat());
     let records = built.lines().find(|line| line.starts_with("records")).unwrap().to_owned();
     let buckets: f64 = records.split_whitespace().nth(1).unwrap().parse().unwrap();
     // Keys are arranged by a random seed, so that the number of buckets varies a little.
@@ -158,6 +162,71 @@ fn record_bits_and_keyed_databases_are_planned() {
     let rates = rates(&folder, "1e-11");
     let keyed = ["plan", "--rates", &rates, "--records", "1000000", "--record-bytes", "32", "--keyed"];
     assert!(succeeds(&keyed).contains("1000000 keys: about "));
+}
+
+#[test]
+fn a_build_takes_the_parameters_that_a_plan_prints() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("a.bin", vec![7; 64 << 10]), folder.path("a.papir"));
+    let plan = planned(&[&source, "--record-bytes", "16", "--all"]);
+    for scheme in ["inspire", "inspire2", "simple"] {
+        let offer = offers(&plan).iter().rfind(|offer| offer["scheme"] == scheme).unwrap();
+        let label = offer["parameters"].as_str().unwrap();
+        let raw = ["build", &source, "--format", "raw", "--record-bytes", "16", "--out", &out];
+        succeeds(&[&raw[..], &["--scheme", scheme, "--params", label]].concat());
+        let inspected: Value = serde_json::from_str(&succeeds(&["inspect", &out, "--json"])).unwrap();
+        let query = number(&inspected["sizes"], "query");
+        assert!((query - number(offer, "upload_bytes")).abs() < 0.5, "{scheme}, {label}: {inspected}");
+        let none = [&raw[..], &["--scheme", scheme, "--params", "7 columns"]].concat();
+        fails_with(&none, &["`7 columns`", &format!("`{label}`")]);
+    }
+    let both = ["build", &source, "--out", &out, "--params", "a", "--goal", "balanced"];
+    fails_with(&both, &["--goal", "--params"]);
+}
+
+/// Each scheme of a keyed plan has buckets of its own, which the plan prints and a build chooses.
+#[test]
+fn keyed_plans_and_builds_choose_buckets_for_each_scheme() {
+    let folder = Folder::new();
+    let rows: String = (0..3000).map(|i| format!("key {i},{}\n", 1000 + i)).collect();
+    let source = folder.write("a.csv", format!("key,value\n{rows}"));
+    let plan = planned(&[&source]);
+    let bucket = |scheme: &str| {
+        let offer = offers(&plan).iter().find(|offer| offer["scheme"] == scheme);
+        offer.unwrap_or_else(|| panic!("no {scheme} in {plan}"))["bucket_bytes"].as_u64()
+    };
+    // Values of four bytes beside tags of four.
+    assert_eq!(["inspire0", "double", "ypir"].map(bucket), [Some(8); 3]);
+    assert!(bucket("inspire2").is_some_and(|bytes| bytes < 4000), "{plan}");
+    let out = folder.path("a.papir");
+    // The plan's rates are not those of a build, so that only the shortest buckets are the same.
+    for (scheme, bytes) in [("double", "8 B"), ("inspire2", "")] {
+        let keyed = ["build", &source, "--out", &out, "--key", "key", "--value", "value"];
+        let built = succeeds(&[&keyed[..], &["--scheme", scheme]].concat());
+        let records = built.lines().find(|line| line.starts_with("records")).unwrap();
+        assert!(records.contains(&format!(" of {bytes}")) && !records.contains("KiB, "), "{records}");
+        let service = Service::start(&[&out], &[]);
+        assert_eq!(succeeds(&["get", &service.url, "key 2999"]), "3999", "{scheme}");
+        assert_eq!(papir(&["get", &service.url, "key 3000"]).status.code(), Some(1), "{scheme}: absent");
+        let given = succeeds(&[&keyed[..], &["--scheme", "simple", "--bucket-bytes", "100"]].concat());
+        assert!(given.contains(" of 96 B, "), "{given}");
+    }
+}
+
+#[test]
+fn plans_of_batches_weigh_schemes_whose_queries_hold_many_lookups() {
+    let plan = planned(&["--records", "3000", "--record-bytes", "2", "--batch", "500"]);
+    let schemes: Vec<&str> = offers(&plan).iter().map(|offer| offer["scheme"].as_str().unwrap()).collect();
+    assert!(["inspire-batch", "depir"].iter().all(|name| schemes.contains(name)), "{plan}");
+    let single = planned(&["--records", "3000", "--record-bytes", "2", "--lookups", "100000"]);
+    let pirouette = offers(&single).iter().find(|offer| offer["scheme"] == "pirouette").unwrap();
+    assert!(number(pirouette, "keys_bytes") > 5e7, "{pirouette}");
+    let left_out = single["left_out"].as_array().unwrap();
+    let reason =
+        |scheme: &str| left_out.iter().find(|one| one["scheme"] == scheme).unwrap()["reason"].clone();
+    assert!(reason("depir").as_str().unwrap().contains("--batch"), "{single}");
+    assert!(reason("zip").as_str().unwrap().contains("ticket"), "{single}");
+    assert!(reason("pirouette-encrypted").as_str().unwrap().contains("--encrypt"), "{single}");
 }
 
 #[test]
@@ -230,7 +299,7 @@ fn an_automatic_build_reports_its_choice_and_answers() {
     let written = std::fs::metadata(&out).unwrap().len() as f64;
     assert!((0.98..1.02).contains(&(predicted / written)), "{predicted} for {written}");
     let service = Service::start(&[&out], &[]);
-    let record = crate::support::papir(&["get", &service.url, "--index", "31234"]).stdout;
+    let record = papir(&["get", &service.url, "--index", "31234"]).stdout;
     assert_eq!(record, 31_234u32.to_le_bytes());
     fails_with(&[&raw[..], &["--goal", "balanced"]].concat(), &["--goal", "auto"]);
 }

@@ -129,11 +129,11 @@ impl<'a> BucketCache<'a> {
     /// Removes the entry of a chunk from its bucket and returns it, if present.
     pub(super) fn take(&mut self, bucket: u64, hash: &KeyHash) -> Result<Option<Vec<u8>>> {
         let format = self.format;
-        let entries = &mut self.bucket(bucket)?.entries;
+        let (wanted, entries) = (format.tag(hash.tag), &mut self.bucket(bucket)?.entries);
         let mut start = 0;
         while let Some((tag, _, next)) = format.split(&entries[start..])? {
             let end = entries.len() - next.len();
-            if tag == hash.tag {
+            if tag == wanted {
                 return Ok(Some(entries.drain(start..end).collect()));
             }
             start = end;

@@ -3,6 +3,7 @@
 
 mod commitment;
 mod common;
+mod estimate;
 mod lookup;
 mod overhead;
 mod table;

@@ -70,8 +70,8 @@ fn check<'a>(table: &KeywordTable, map: &'a Map, others: impl IntoIterator<Item 
     let encoded = table.layout.encode();
     assert_eq!(papir_lookup::KeywordLayout::decode(&encoded).unwrap(), table.layout);
     assert_eq!(KeyIds::decode(&table.ids.encode()).unwrap().len(), map.len());
-    let tagged: usize = map.values().map(|value| value.len() + 8).sum();
-    assert_eq!(table.report.tagged_bytes, tagged as u64);
+    let values: usize = map.values().map(Vec::len).sum();
+    assert_eq!(table.report.value_bytes, values as u64);
 }
 
 /// Rows over few keys, so that several have the same key. A third are deletions.
@@ -122,6 +122,16 @@ proptest! {
         let bucket = most.map_or(BucketTarget::default(), BucketTarget::AtMost);
         let options = TableOptions { bucket, room, ..TableOptions::default() };
         follow(map_of(&keys, |key| vec![key as u8; key as usize % 290]), steps, &options);
+    }
+
+    #[test]
+    fn tables_of_short_tags_follow_a_map(
+        keys in vec(0u16..400, 1..400),
+        steps in vec(rows(0..4), 1..6),
+        bytes in 8u32..20,
+    ) {
+        let options = TableOptions { bucket: BucketTarget::Grow(bytes), ..TableOptions::default() };
+        follow(map_of(&keys, |key| vec![key as u8; key as usize % 4]), steps, &options);
     }
 
     #[test]

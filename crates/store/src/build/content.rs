@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Shape};
-use papir_lookup::{BucketTarget, Entry, KeyIds, KeywordLayout, KeywordTable, TableOptions, TableReport};
+use papir_lookup::{
+    BucketTarget, Entry, KeyIds, KeywordLayout, KeywordTable, Lengths, TableOptions, TableReport,
+};
 use rand_core::CryptoRng;
 
+use super::choice::proven;
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::names::name_of;
@@ -27,33 +30,36 @@ pub(super) struct Keys {
     pub(super) layout: KeywordLayout,
     pub(super) ids: KeyIds,
     pub(super) report: TableReport,
+    pub(super) lengths: Lengths,
     /// The bucket target of the build.
     pub(super) bucket: BucketTarget,
 }
 
-/// The bucket target. For a verifiable database it is reduced, so that one query retrieves a bucket
-/// together with its proof.
-fn bucket_target(options: &BuildOptions, rows: &[Entry]) -> BucketTarget {
-    let BucketTarget::Grow(bytes) = options.bucket else {
-        return options.bucket;
+/// Chooses the target of a table's buckets from the lengths of its values.
+pub type ChooseBucket<'a> = dyn Fn(&Lengths) -> papir_lookup::Result<BucketTarget> + 'a;
+
+/// The lengths of all values, and the bucket target: the option, or else the choice.
+fn bucket_target(
+    options: &BuildOptions,
+    rows: &[Entry],
+    choose: &ChooseBucket<'_>,
+) -> papir_lookup::Result<(Lengths, BucketTarget)> {
+    let lengths = Lengths::of(rows.iter().map(|row| row.value.len())).ok_or(CoreError::EmptyDatabase)?;
+    let target = match options.bucket {
+        None => choose(&lengths)?,
+        Some(BucketTarget::Grow(bytes)) => proven(options, &lengths, bytes),
+        Some(cut) => cut,
     };
-    if !options.verifiable {
-        return options.bucket;
-    }
-    let entries: u64 = rows.iter().map(|row| row.value.len() as u64 + 8).sum();
-    // The proof's length depends on the number of buckets, which depends on their length. 5/4 is an
-    // estimate for the free room of tables and for the reduction.
-    let buckets = entries / u64::from(bytes.max(1)) * 5 / 4 + 1;
-    let room = bytes.saturating_sub(papir_lookup::proof_bytes(buckets) as u32);
-    BucketTarget::Grow(room.max(bytes / 2))
+    Ok((lengths, target))
 }
 
 /// Reads the source.
 ///
 /// # Errors
-/// Errors of the source and of the keyword table.
+/// Errors of the source, of the keyword table, and of `choose`.
 pub(super) fn read(
     options: &BuildOptions,
+    choose: &ChooseBucket<'_>,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<Content> {
@@ -67,11 +73,12 @@ pub(super) fn read(
         return Ok(Content { records, entries, bytes, skipped, keyword: None });
     }
     let BuildOptions { on_duplicate, room, .. } = *options;
-    let table = TableOptions { bucket: bucket_target(options, &rows), on_duplicate, room };
-    let target = table.bucket;
+    let of_table = |error| of_keys(options, error);
+    let (lengths, bucket) = bucket_target(options, &rows, choose).map_err(of_table)?;
+    let table = TableOptions { bucket, on_duplicate, room };
     let KeywordTable { layout, ids, report, records } =
-        papir_lookup::build(rows, &table, rng, progress).map_err(|error| of_keys(options, error))?;
-    let keyword = Some(Keys { layout, ids, report, bucket: target });
+        papir_lookup::build(rows, &table, rng, progress).map_err(of_table)?;
+    let keyword = Some(Keys { layout, ids, report, lengths, bucket });
     Ok(Content { records: Box::new(records), entries, bytes, skipped, keyword })
 }
 

@@ -1,5 +1,6 @@
 //! Builds a snapshot from a source.
 
+mod choice;
 mod content;
 mod options;
 mod survey;
@@ -8,19 +9,20 @@ use std::time::SystemTime;
 
 use papir_checkpoint::Leaf;
 use papir_core::erased::ErasedServer;
-use papir_core::{Description, Goal, Progress, Records, Result as CoreResult, Target};
+use papir_core::{Description, Goal, Progress, Records, Result as CoreResult};
 use papir_lookup::{Commitment, TableReport};
-use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::save::{Keyword, Prepared, save};
 use crate::source::SkippedRow;
+use choice::ByOptions;
 use content::{Content, read};
 
+pub use content::ChooseBucket;
 pub use options::BuildOptions;
 pub use survey::{Survey, SurveyedKeys, survey};
 
@@ -69,55 +71,53 @@ pub fn build_announced(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
-    let scheme = options.scheme()?;
-    let batches = options.batch.map(|capacity| Ok((registry::batches_over(scheme.name())?, capacity)));
-    let batches: Option<(OfBatches, usize)> = batches.transpose().map_err(Error::Core)?;
-    let prepare: &Preparation<'_> = &|records, rng, progress| {
-        let target = Target { goal: options.goal, failure: options.failure };
-        let (scheme, candidate) = match batches {
-            None => (&*scheme, scheme.candidate_for(records.shape(), target)?),
-            Some((batches, capacity)) => {
-                (batches.scheme, batches.candidate(records.shape(), target, capacity)?)
-            }
-        };
-        announce(&candidate.description);
-        scheme.setup_candidate(&candidate.parameters, records, rng, progress)
-    };
-    build_for(options, Some(options.goal), prepare, rng, progress)
+    let choice = ByOptions::new(options)?;
+    let bucket: &ChooseBucket<'_> = &|lengths| choice.bucket(lengths);
+    let prepare: &Prepare<'_> = &|records, rng, progress| choice.prepare(records, announce, rng, progress);
+    let goal = options.params.is_none().then_some(options.goal);
+    build_for(options, goal, &Preparation { bucket, prepare }, rng, progress)
 }
 
 /// Prepares the scheme's database. Called once the records are read, since a setup needs their
 /// shape.
-pub type Preparation<'a> =
+pub type Prepare<'a> =
     dyn Fn(&dyn Records, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>> + 'a;
 
-/// Like [`build()`], but prepares the database with `prepare` instead of the options' scheme and
-/// goal. The caller must check that its scheme is private.
+/// The choices that a build leaves to its caller.
+pub struct Preparation<'a> {
+    /// Chooses the buckets of a keyed table, if the options do not.
+    pub bucket: &'a ChooseBucket<'a>,
+    /// Prepares the scheme's database.
+    pub prepare: &'a Prepare<'a>,
+}
+
+/// Like [`build()`], but chooses buckets and prepares the database with `preparation` instead of the
+/// options' scheme and goal. The caller must check that its scheme is private.
 ///
 /// # Errors
-/// Errors of [`build()`] and of `prepare`.
+/// Errors of [`build()`] and of `preparation`.
 pub fn build_with(
     options: &BuildOptions,
-    prepare: &Preparation<'_>,
+    preparation: &Preparation<'_>,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
-    build_for(options, None, prepare, rng, progress)
+    build_for(options, None, preparation, rng, progress)
 }
 
 /// Builds a snapshot. `goal` is recorded in the metadata; `None` if no goal chose the parameters.
 fn build_for(
     options: &BuildOptions,
     goal: Option<Goal>,
-    prepare: &Preparation<'_>,
+    preparation: &Preparation<'_>,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     options.check()?;
     let signing = options.signing()?;
-    let content = read(options, rng, progress)?;
+    let content = read(options, preparation.bucket, rng, progress)?;
     let (server, commitment) = prove(options.verifiable, content.records.as_ref(), progress, |records| {
-        Ok(prepare(records, rng, progress)?)
+        Ok((preparation.prepare)(records, rng, progress)?)
     })?;
     let metadata = metadata(options, goal, &content, server.as_ref(), commitment.as_ref());
     let Content { records, keyword, skipped, .. } = content;

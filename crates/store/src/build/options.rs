@@ -45,8 +45,11 @@ pub struct BuildOptions {
     pub batch: Option<usize>,
     /// The rule for keys that have several entries.
     pub on_duplicate: OnDuplicate,
-    /// Length of a bucket of keys.
-    pub bucket: BucketTarget,
+    /// Length of a bucket of keys; `None` chooses it for the scheme and the goal.
+    pub bucket: Option<BucketTarget>,
+    /// Label of the scheme's parameters, one of those that the planner prints; `None` chooses them for
+    /// the goal.
+    pub params: Option<String>,
     /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
     pub verifiable: bool,
     /// Free room of the keyword table for keys added by later updates, in per cent.
@@ -86,7 +89,8 @@ impl BuildOptions {
             failure: FailureBound::default(),
             batch: None,
             on_duplicate: OnDuplicate::default(),
-            bucket: BucketTarget::default(),
+            bucket: None,
+            params: None,
             verifiable: false,
             room: 0,
             out: out.into(),

@@ -1,6 +1,7 @@
 //! The shape of a source's database, without preparing it.
 
 use papir_core::{Progress, Shape};
+use papir_lookup::{BucketTarget, Lengths};
 use rand_core::CryptoRng;
 
 use super::content::{Content, read};
@@ -36,6 +37,8 @@ pub struct SurveyedKeys {
     pub longest_value: u64,
     /// Number of records that a lookup fetches.
     pub lookups: u64,
+    /// Lengths of all values, to estimate tables of other buckets.
+    pub lengths: Lengths,
 }
 
 /// Reads a source and arranges its keys, as [`build()`](crate::build()) does before it prepares the
@@ -52,7 +55,8 @@ pub fn survey(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Pr
         options.values = columns.collect();
     }
     options.check()?;
-    let Content { records, entries, keyword, .. } = read(&options, rng, progress)?;
+    let default = |_: &Lengths| Ok(BucketTarget::default());
+    let Content { records, entries, keyword, .. } = read(&options, &default, rng, progress)?;
     if entries == 0 {
         return Err(Error::Core(papir_core::Error::EmptyDatabase));
     }
@@ -61,6 +65,7 @@ pub fn survey(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Pr
         layout_bytes: keys.report.layout_bytes,
         longest_value: keys.report.longest_value,
         lookups: keys.report.lookups,
+        lengths: keys.lengths,
     });
     let compressed_bytes = papir_schemes::download::estimate(records.as_ref())?;
     Ok(Survey {

@@ -43,6 +43,7 @@ fn built(folder: &Path, count: u64, scheme: &str) -> BuildOptions {
     let mut options = keyed(&source(folder, "words.csv", csv), "word", &["meaning"]);
     options.scheme = scheme.to_owned();
     options.room = 10;
+    options.bucket = Some(papir_lookup::BucketTarget::default());
     run(&options).unwrap();
     options
 }

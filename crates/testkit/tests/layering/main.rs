@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "papir-schemes",
         &["papir-core", "papir-kernels", "papir-ring", "papir-lattice", "papir-paillier", "papir-oprf"],
     ),
-    ("papir-plan", &["papir-core", "papir-kernels", "papir-schemes"]),
+    ("papir-plan", &["papir-core", "papir-kernels", "papir-lookup", "papir-schemes"]),
     ("papir-lookup", &["papir-core", "papir-oprf"]),
     ("papir-store", &["papir-core", "papir-checkpoint", "papir-schemes", "papir-lookup", "papir-oprf"]),
     ("papir-protocol", &[]),

@@ -1,11 +1,14 @@
 //! The database to plan for.
 
 use papir_core::Shape;
+use papir_lookup::Lengths;
 
 /// Shape and origin of a database.
 pub(super) struct Database {
-    /// Records of the scheme's database; of a keyed one, its buckets.
+    /// Records of the scheme's database; of a keyed one, its buckets of the default length.
     pub(super) shape: Shape,
+    /// Lengths of the values of a keyed database, unless its buckets are fixed.
+    pub(super) lengths: Option<Lengths>,
     /// Bytes of all records, compressed; `None` if they are not known.
     pub(super) compressed_bytes: Option<u64>,
     /// Bytes of the layout of the keys.

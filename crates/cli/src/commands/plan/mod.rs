@@ -12,6 +12,7 @@ use papir_bench::calibrate::{Config, calibrate};
 use papir_bench::check;
 use papir_core::cost::Rates;
 use papir_core::{FailureBound, Shape};
+use papir_lookup::{BucketTarget, Estimate, Lengths};
 use papir_plan::rates_file as rates;
 use papir_plan::rates_file::LoadedRates;
 use serde_json::json;
@@ -20,15 +21,14 @@ use self::database::Database;
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
-use crate::keyed::estimate;
 use crate::plan_table;
 use papir_plan::planner::{self, Choice, Demand};
 use papir_plan::units::{self, parse_bytes};
 
 /// Predict the cost of a database before building it.
 ///
-/// Compares the parameters of every private scheme by bytes on the wire, server time, client time,
-/// memory and preparation time. The best comes first: it has the least time per lookup over the
+/// Compares the parameters of private schemes by bytes on the wire, server time, client time, memory and
+/// preparation time; schemes that it does not weigh are listed with the reason. The best comes first: it has the least time per lookup over the
 /// given connection, with the client's one-time download spread over --lookups. Times are operation
 /// counts multiplied by a machine's rates, which --calibrate measures. Sizes are exact, except
 /// estimates with --keyed.
@@ -208,6 +208,7 @@ fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
     Demand {
         failure: arguments.failure,
         extra_bytes: database.layout_bytes,
+        lengths: database.lengths,
         compressed_bytes: database.compressed_bytes,
         connection: (arguments.uplink, arguments.downlink),
         memory: arguments.memory,
@@ -230,20 +231,21 @@ fn database(arguments: &Arguments) -> Result<Option<Database>, Failure> {
 
 /// The database with this number of records or keys.
 fn described(arguments: &Arguments, records: u64) -> Result<Database, Failure> {
-    let (shape, layout_bytes) = match (arguments.record_bytes, arguments.record_bits) {
+    let (shape, layout_bytes, lengths) = match (arguments.record_bytes, arguments.record_bits) {
         (Some(bytes), _) if arguments.keyed => {
-            let table = estimate(records, bytes)?;
-            (Shape::of_bytes(table.records, table.record_bytes)?, table.layout_bytes)
+            let lengths = Lengths::equal(records, usize::try_from(bytes).unwrap_or(usize::MAX));
+            let table = Estimate::of(&lengths, BucketTarget::default())?;
+            (Shape::of_bytes(table.records, table.record_bytes)?, table.layout_bytes, Some(lengths))
         }
-        (Some(bytes), _) => (Shape::of_bytes(records, bytes)?, 0),
-        (None, Some(bits)) => (Shape::new(records, bits)?, 0),
+        (Some(bytes), _) => (Shape::of_bytes(records, bytes)?, 0, None),
+        (None, Some(bits)) => (Shape::new(records, bits)?, 0, None),
         (None, None) => {
             return Err(Failure::new("missing record length: give --record-bytes or --record-bits"));
         }
     };
     let keys = arguments.keyed.then_some(records);
     let (estimated, compressed_bytes, origin) = (arguments.keyed, None, None);
-    Ok(Database { shape, compressed_bytes, layout_bytes, keys, estimated, origin })
+    Ok(Database { shape, lengths, compressed_bytes, layout_bytes, keys, estimated, origin })
 }
 
 /// The lines above the table: the requirements and the rates.

@@ -57,6 +57,7 @@ pub(super) fn survey(
     let found = survey_of(&options, &mut papir::system_rng(), &Bars::new())?;
     Ok(Database {
         shape: found.shape,
+        lengths: found.keyword.filter(|keys| keys.lookups == 1).map(|keys| keys.lengths),
         compressed_bytes: Some(found.compressed_bytes),
         layout_bytes: found.keyword.map_or(0, |keys| keys.layout_bytes),
         keys: found.keyword.map(|keys| keys.keys),

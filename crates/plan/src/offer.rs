@@ -1,0 +1,145 @@
+//! Costs of parameters under a demand.
+
+use papir_core::Candidate;
+use papir_core::cost::{Operation, Rates};
+use serde::Serialize;
+
+use crate::demand::Demand;
+
+/// Costs of a candidate under a demand. With batches, the costs of a batch.
+#[derive(Clone, Debug, Serialize)]
+pub struct Offer {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Label of the parameters.
+    pub parameters: String,
+    /// Lookups in one query.
+    pub batch: usize,
+    /// Bytes of a query.
+    pub upload_bytes: u64,
+    /// Bytes of an answer.
+    pub download_bytes: u64,
+    /// Bytes that a client fetches once per version: the public part with its hint.
+    pub public_bytes: u64,
+    /// Bytes of the hint.
+    pub hint_bytes: u64,
+    /// Bytes of the keys that a client sends once, when it registers.
+    pub keys_bytes: u64,
+    /// Bytes of a bucket of a keyed database, if not of the default length.
+    pub bucket_bytes: Option<u64>,
+    /// Seconds of an answer if nothing else runs on the machine; under a load, those of a group.
+    pub answer_s: f64,
+    /// Seconds of an answer on one core while all other cores are busy.
+    pub core_s: f64,
+    /// Queries that are answered together: the fewest that keep up with the load.
+    pub group: usize,
+    /// Core seconds of an answer in such a group.
+    pub group_core_s: f64,
+    /// Seconds of the client's work: query and extraction.
+    pub client_s: f64,
+    /// Seconds on the network: query and answer.
+    pub transfer_s: f64,
+    /// Seconds to fetch the public part and to send the keys, divided by the number of lookups.
+    pub public_s: f64,
+    /// Seconds of a lookup: the sum of the four times above.
+    pub lookup_s: f64,
+    /// Bytes that a server keeps in memory, without the program itself.
+    pub memory_bytes: u64,
+    /// Approximate size of the snapshot file in bytes.
+    pub snapshot_bytes: u64,
+    /// Seconds to prepare the database.
+    pub setup_s: f64,
+    /// Estimated security; `None` if the scheme encrypts nothing.
+    pub security_bits: Option<f64>,
+    /// log₂ of the probability that decoding an answer fails.
+    pub failure_log2: f64,
+    /// Bytes of the database and the packing matrices that an answer reads.
+    pub streamed_bytes: f64,
+    /// External products of an answer.
+    pub external_products: f64,
+    /// The encoded parameters.
+    #[serde(skip)]
+    pub encoded: Vec<u8>,
+}
+
+impl Offer {
+    pub(crate) fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
+        let Candidate { label, description, parameters } = candidate;
+        let (sizes, work) = (demand.sizes(&description), &description.work);
+        let (up, down) = demand.connection;
+        let (group, group_core_s) = demand.group(|clients| work.answer.group_seconds(rates, clients));
+        let answer_s = match group {
+            1 => work.answer.seconds(rates, demand.threads),
+            _ => group as f64 * group_core_s / demand.threads as f64,
+        };
+        let client_s = work.query.seconds(rates, 1) + work.extract.seconds(rates, 1);
+        let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
+        let public_bytes = sizes.public + demand.extra_bytes;
+        let once_s = 8.0 * (public_bytes as f64 / down + sizes.keys as f64 / up);
+        let public_s = once_s / demand.lookups as f64;
+        let memory_bytes = sizes.database.saturating_add(sizes.material).saturating_add(sizes.hint);
+        Self {
+            scheme: description.scheme,
+            parameters: label,
+            batch: demand.batch.unwrap_or(1),
+            upload_bytes: sizes.query,
+            download_bytes: sizes.answer,
+            public_bytes,
+            hint_bytes: sizes.hint,
+            keys_bytes: sizes.keys,
+            bucket_bytes: demand.bucket_bytes,
+            answer_s,
+            core_s: work.answer.core_seconds(rates),
+            group,
+            group_core_s,
+            client_s,
+            transfer_s,
+            public_s,
+            lookup_s: answer_s + client_s + transfer_s + public_s,
+            memory_bytes,
+            snapshot_bytes: memory_bytes.saturating_add(demand.extra_bytes),
+            setup_s: work.setup.seconds(rates, demand.threads),
+            security_bits: description.security.map(|security| security.bits),
+            failure_log2: description.failure_log2,
+            streamed_bytes: work.answer.streamed_bytes(),
+            external_products: work.answer.times(Operation::ExternalProduct),
+            encoded: parameters,
+        }
+    }
+
+    /// Number of cores that this many lookups per second keep busy.
+    pub fn cores(&self, lookups_per_second: f64) -> u64 {
+        (self.group_core_s * self.queries(lookups_per_second)).ceil().max(1.0) as u64
+    }
+
+    /// Bandwidth of this many lookups per second in bits per second: what the server receives, and
+    /// what it sends. The one-time download is not counted.
+    pub fn bandwidth(&self, lookups_per_second: f64) -> (f64, f64) {
+        let bits = 8.0 * self.queries(lookups_per_second);
+        (bits * self.upload_bytes as f64, bits * self.download_bytes as f64)
+    }
+
+    /// Queries per second, with full batches.
+    fn queries(&self, lookups_per_second: f64) -> f64 {
+        lookups_per_second / self.batch as f64
+    }
+
+    /// Returns whether another offer is at least as good in bytes, time and memory, and better in
+    /// one of them.
+    pub(crate) fn is_dominated_by(&self, other: &Self) -> bool {
+        let pairs = [
+            (self.transfer_s, other.transfer_s),
+            (self.public_s, other.public_s),
+            (self.answer_s, other.answer_s),
+            (self.client_s, other.client_s),
+            (self.memory_bytes as f64, other.memory_bytes as f64),
+            (self.setup_s, other.setup_s),
+        ];
+        pairs.iter().all(|(mine, theirs)| theirs <= mine) && pairs.iter().any(|(mine, theirs)| theirs < mine)
+    }
+
+    /// The scheme's name and parameters.
+    pub fn name(&self) -> String {
+        format!("{} with {}", self.scheme, self.parameters)
+    }
+}

@@ -1,0 +1,97 @@
+//! Length of a table's buckets, and parameters of the scheme.
+
+use papir_core::erased::{ErasedScheme, ErasedServer};
+use papir_core::{Candidate, Description, Goal, Progress, Records, Result as CoreResult, Shape, Target};
+use papir_lookup::{BucketTarget, DEFAULT_BUCKET_BYTES, Lengths, choose_bucket, proof_bytes};
+use papir_schemes::registry::{self, OfBatches};
+use rand_core::CryptoRng;
+
+use super::options::BuildOptions;
+use crate::error::{Error, Result};
+
+/// The scheme of a build, alone or in batches, and the rule that chooses its parameters.
+pub(super) struct ByOptions<'a> {
+    options: &'a BuildOptions,
+    scheme: Box<dyn ErasedScheme>,
+    batches: Option<(OfBatches, usize)>,
+}
+
+impl<'a> ByOptions<'a> {
+    /// # Errors
+    /// [`papir_core::Error::UnknownScheme`], [`papir_core::Error::NotPrivate`].
+    pub(super) fn new(options: &'a BuildOptions) -> Result<Self> {
+        let scheme = options.scheme()?;
+        let batches = options.batch.map(|capacity| Ok((registry::batches_over(scheme.name())?, capacity)));
+        let batches = batches.transpose().map_err(Error::Core)?;
+        Ok(Self { options, scheme, batches })
+    }
+
+    /// The scheme that is prepared.
+    fn prepared(&self) -> &dyn ErasedScheme {
+        self.batches.map_or(&*self.scheme, |(batches, _)| batches.scheme)
+    }
+
+    /// The parameters for this shape: by label, or by goal.
+    pub(super) fn candidate(&self, shape: Shape) -> CoreResult<Candidate> {
+        let failure = self.options.failure;
+        let of = |goal| {
+            let target = Target { goal, failure };
+            match self.batches {
+                None => self.scheme.candidate_for(shape, target),
+                Some((batches, capacity)) => batches.candidate(shape, target, capacity),
+            }
+        };
+        let Some(label) = &self.options.params else {
+            return of(self.options.goal);
+        };
+        let all = match self.batches {
+            None => self.scheme.candidates(shape, failure),
+            Some(_) => Goal::ALL.map(of).into_iter().collect(),
+        };
+        Candidate::named(all?, self.prepared().name(), label)
+    }
+
+    /// Prepares records, and passes the sizes of the database to `announce` before.
+    pub(super) fn prepare(
+        &self,
+        records: &dyn Records,
+        announce: &dyn Fn(&Description),
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> CoreResult<Box<dyn ErasedServer>> {
+        let candidate = self.candidate(records.shape())?;
+        announce(&candidate.description);
+        self.prepared().setup_candidate(&candidate.parameters, records, rng, progress)
+    }
+
+    /// The target for buckets that hold values of these lengths. A label names the parameters of one
+    /// shape, so that the default belongs to it.
+    pub(super) fn bucket(&self, lengths: &Lengths) -> papir_lookup::Result<BucketTarget> {
+        if self.options.params.is_some() {
+            return Ok(proven(self.options, lengths, DEFAULT_BUCKET_BYTES));
+        }
+        choose_bucket(
+            lengths,
+            |bytes| proven(self.options, lengths, bytes),
+            |table| {
+                let proof = if self.options.verifiable { proof_bytes(table.records) as u64 } else { 0 };
+                let shape = Shape::of_bytes(table.records, table.record_bytes + proof)?;
+                Ok(self.candidate(shape)?.seconds(self.options.goal, table.layout_bytes))
+            },
+        )
+    }
+}
+
+/// The target for a record of about this length. For a verifiable database it is reduced, so that one
+/// query retrieves a bucket together with its proof.
+pub(super) fn proven(options: &BuildOptions, lengths: &Lengths, bytes: u32) -> BucketTarget {
+    if !options.verifiable {
+        return BucketTarget::Grow(bytes);
+    }
+    let entries = lengths.total + 8 * lengths.count;
+    // The proof's length depends on the number of buckets, which depends on their length. 5/4 is an
+    // estimate for the free room of tables and for the reduction.
+    let buckets = entries / u64::from(bytes.max(1)) * 5 / 4 + 1;
+    let room = bytes.saturating_sub(proof_bytes(buckets) as u32);
+    BucketTarget::Grow(room.max(bytes / 2).max(8))
+}
