@@ -47,9 +47,10 @@ pub struct BuildReport {
 /// writes the file. The snapshot appears under its name once it is complete and durable.
 ///
 /// # Errors
-/// [`papir_core::Error::NotPrivate`], [`papir_core::Error::UnknownScheme`], [`crate::Error::Options`] and
-/// [`crate::Error::MissingFeature`]. Errors of the source: [`crate::Error::MissingColumn`], [`crate::Error::Line`],
-/// [`crate::Error::Row`], [`crate::Error::Unreadable`], [`crate::Error::PartialRecord`], [`crate::Error::DuplicateKey`], and
+/// [`papir_core::Error::NotPrivate`], [`papir_core::Error::UnknownScheme`], and
+/// [`crate::Error::Options`] and [`crate::Error::MissingFeature`]. Errors of the source:
+/// [`crate::Error::MissingColumn`], [`crate::Error::Line`], [`crate::Error::Row`],
+/// [`crate::Error::Unreadable`], [`crate::Error::PartialRecord`], [`crate::Error::DuplicateKey`], and
 /// [`crate::Error::Source`], which names duplicate keys by line. Errors of the scheme, and
 /// [`papir_core::Error::Io`].
 pub fn build(
