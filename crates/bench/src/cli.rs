@@ -19,7 +19,7 @@ use crate::report::{write_columns, write_table};
 use crate::schemes;
 use papir_plan::units::parse_bytes;
 
-use crate::{Error, Report, Result, depir, figures, tables};
+use crate::{Error, Report, Result, depir, field, figures, tables};
 
 /// Default size of a database in bytes.
 const DEFAULT_SIZE: u64 = 1 << 30;
@@ -44,22 +44,29 @@ const DATABASE_OPTIONS: [&str; 8] =
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A scheme, or a benchmark named by --list.
-    #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list", "table", "figure"])]
+    #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list", "table", "figure", "all"])]
     pub name: Option<String>,
     /// Compare several schemes on one database, in one table.
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',', conflicts_with_all = ["name", "dim0"])]
     pub compare: Vec<String>,
+    /// Compare every scheme on one database, beside what papers print for it. A scheme that refuses the
+    /// database has a row with the reason, and one that takes longer than ten minutes is predicted.
+    #[arg(long, group = "drawn", conflicts_with_all = ["name", "compare", "table", "dim0", "gamma0", "key_bits", "hold", "set", "batch", "over"])]
+    pub all: bool,
     /// Reproduce a table of a paper, with papir's figures next to the paper's; databases above
     /// --size are predicted.
     #[arg(long, value_name = "TABLE", conflicts_with_all = DATABASE_OPTIONS)]
     pub table: Option<String>,
     /// Reproduce a figure of a paper, with the paper's points and papir's; databases above --size
     /// are predicted.
-    #[arg(long, value_name = "FIGURE", conflicts_with_all = DATABASE_OPTIONS, conflicts_with = "table")]
+    #[arg(long, value_name = "FIGURE", group = "drawn", conflicts_with_all = DATABASE_OPTIONS, conflicts_with = "table")]
     pub figure: Option<String>,
-    /// Write the plot of --figure to this file, instead of printing its points.
-    #[arg(long, value_name = "FILE", requires = "figure", conflicts_with_all = ["name", "compare", "table"])]
+    /// Write the plot of --figure or --all to this file; of a figure, instead of printing its points.
+    #[arg(long, value_name = "FILE", requires = "drawn", conflicts_with_all = ["name", "compare", "table"])]
     pub svg: Option<PathBuf>,
+    /// Print the rows of --all as CSV.
+    #[arg(long, requires = "all", conflicts_with = "json")]
+    pub csv: bool,
     /// List the named benchmarks, tables and figures.
     #[arg(long, conflicts_with_all = ["name", "compare"])]
     pub list: bool,
@@ -128,6 +135,7 @@ pub struct Args {
 const EXAMPLES: &str = "Examples:
   papir bench inspire --size 256MiB --record-bytes 64 --dim0 16384
   papir bench --compare inspire,simple,plain --size 256MiB
+  papir bench --all --records 1048576 --record-bytes 256 --svg all.svg
   papir bench inspire-1gib --json
   papir bench packing
   papir bench compress
@@ -161,6 +169,9 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     if let Some(name) = &args.figure {
         return run_figure(name, args, out, progress);
     }
+    if args.all {
+        return run_all(args, out, progress);
+    }
     let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
     let named: Vec<&str> = args.name.as_deref().into_iter().collect();
     let work = args.work(if compared.is_empty() { &named } else { &compared })?;
@@ -169,6 +180,24 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     let outcome = perform(work, effort, progress)?;
     outcome.write(out, args.json)?;
     outcome.check()
+}
+
+/// Measures every scheme on one database.
+fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    let (records, record_bits) = args.database()?;
+    let (shape, choice) = (Shape::new(records, record_bits)?, Choice::Goal(args.goal.unwrap_or_default()));
+    let effort = Effort { threads: args.threads, runs: args.runs, clients: args.clients };
+    let rates = papir_plan::rates_file::load(None)?;
+    let report = field::measure_all(shape, choice, effort, &rates, progress)?;
+    if let Some(path) = &args.svg {
+        write_svg(path, &figures::plot::draw(&report.figure())?)?;
+    }
+    match (args.json, args.csv) {
+        (true, _) => write_json(out, &report)?,
+        (false, true) => report.write_csv(out)?,
+        (false, false) => report.write_table(out)?,
+    }
+    if report.correct() { Ok(()) } else { Err(Error::Wrong { what: "a scheme of --all".to_owned() }) }
 }
 
 /// Reproduces and prints a table of a paper.

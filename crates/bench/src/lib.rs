@@ -41,6 +41,11 @@
 //! | `once_bytes` | bytes that a client downloads once for each version |
 //! | `pages` | size of most pages of the process's memory; null if the system does not report it |
 //!
+//! # Every scheme on one database
+//!
+//! `papir bench --all` measures every scheme of the registry on one database ([`field`]), as a table, with
+//! `--csv` as lines, or with `--svg FILE` as a plot of bytes against server time.
+//!
 //! # Tables and figures of papers
 //!
 //! `papir bench --table NAME` prints a paper's table with papir's figures next to the paper's
@@ -71,6 +76,7 @@ pub mod definitions;
 pub mod depir;
 pub mod effort;
 pub mod error;
+pub mod field;
 pub mod figures;
 mod group;
 pub mod measure;

@@ -49,7 +49,7 @@ pub struct FigureReport {
     /// Its name.
     pub figure: &'static str,
     /// Its number in the paper, and its content.
-    pub what: &'static str,
+    pub what: String,
     /// The kind of plot.
     #[serde(skip)]
     pub kind: Kind,
@@ -77,7 +77,7 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
     }
     Ok(FigureReport {
         figure: figure.name,
-        what: figure.what,
+        what: figure.what.to_owned(),
         kind: figure.kind,
         rates: bench.rates().to_owned(),
         missing: rows.iter().filter_map(missing).collect(),

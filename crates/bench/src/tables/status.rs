@@ -67,7 +67,7 @@ impl Cost {
         }
     }
 
-    pub(super) fn measured(report: Report) -> Self {
+    pub(crate) fn measured(report: Report) -> Self {
         Self {
             server_ms: Some(report.answer_ms),
             reads: Some(report.reads),
@@ -82,7 +82,7 @@ impl Cost {
         }
     }
 
-    pub(super) fn predicted(description: &Description, rates: &Rates, threads: usize) -> Self {
+    pub(crate) fn predicted(description: &Description, rates: &Rates, threads: usize) -> Self {
         let Sizes { keys, ticket, query_keys, query, answer, hint, .. } = description.sizes;
         let seconds = |counts: &Counts| Some(counts.seconds(rates, threads)).filter(|&seconds| seconds > 0.0);
         let milliseconds = |counts| seconds(counts).map(|seconds| 1e3 * seconds);

@@ -67,7 +67,7 @@ fn parse(line: &str) -> Result<Args, clap::Error> {
 }
 
 /// The output of a command line.
-fn output(line: &str) -> Result<String, Error> {
+pub(crate) fn output(line: &str) -> Result<String, Error> {
     let mut out = Vec::new();
     run_with(&parse(line).unwrap(), &mut out, &NoProgress)?;
     Ok(String::from_utf8(out).unwrap())

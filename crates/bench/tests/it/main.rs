@@ -3,5 +3,6 @@
 
 mod bench;
 mod depir;
+mod field;
 mod planning;
 mod tables;

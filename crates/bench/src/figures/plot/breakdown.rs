@@ -40,7 +40,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
     let row = HEIGHT + LINE;
     picture((WIDTH * panels.len() as u32, 2 * row + LINE), |area| {
         let (title, mut rest) = area.split_vertically(LINE);
-        title.titled(report.what, ("sans-serif", 18)).map_err(drawing_error)?;
+        title.titled(&report.what, ("sans-serif", 18)).map_err(drawing_error)?;
         for quantity in &QUANTITIES {
             let (this, next) = rest.split_vertically(row);
             draw_row(&this, quantity, &panels)?;

@@ -42,7 +42,7 @@ fn entries(report: &FigureReport) -> Vec<&'static str> {
 
 fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
     let mut chart = ChartBuilder::on(area)
-        .caption(report.what, ("sans-serif", 18))
+        .caption(&report.what, ("sans-serif", 18))
         .margin(15)
         .x_label_area_size(45)
         .y_label_area_size(65)
