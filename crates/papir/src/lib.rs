@@ -133,6 +133,9 @@
 //! - `batch`: many keys in one query.
 //! - `own_http_server`: queries answered inside your own HTTP server.
 //! - `sct_auditing`: registered clients, tickets, queries at fixed intervals.
+//! - `device_enrollment`: one lookup of a client that has fetched nothing before.
+//! - `content_routing`: three lookups that lead to a block of a content network.
+//! - `compress_ciphertexts`: LWE encryptions of another scheme in one of Paillier's.
 //!
 //! # Re-exported crates
 //!
@@ -142,6 +145,7 @@
 //! | [`schemes`] | the schemes, and their registry by name |
 //! | [`lookup`] | keys and values over any scheme |
 //! | [`client`] | the network client |
+//! | [`paillier`] | Paillier and Damgård–Jurik encryption; compression of LWE and RLWE ciphertexts of other schemes ([`paillier::compress`]) |
 
 mod database;
 mod update;
@@ -152,6 +156,7 @@ pub use papir_client::aio;
 pub use papir_client as client;
 pub use papir_core as core;
 pub use papir_lookup as lookup;
+pub use papir_paillier as paillier;
 pub use papir_schemes as schemes;
 
 pub use database::{Database, Options, client_of, client_under};

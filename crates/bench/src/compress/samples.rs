@@ -27,6 +27,13 @@ impl<'a> Setting<'a> {
         Ok(Self { key: SecretKey::generate(params, rng).map_err(Error::parameters)?, rng })
     }
 
+    /// Creates an RLWE encryption modulo 2 to the power `bits`.
+    pub(super) fn ring_sample(&mut self, n: usize, bits: u32, kind: KeyKind) -> Result<RingSample> {
+        let Samples { lwe, secret, mut encryptions } = self.samples(n, bits, kind, 2)?;
+        let mut next = || encryptions.pop().map(|encryption| encryption.mask).unwrap_or_default();
+        Ok(RingSample { lwe, secret, mask: next(), body: next() })
+    }
+
     /// Creates samples modulo 2 to the power `bits`.
     pub(super) fn samples(&mut self, n: usize, bits: u32, kind: KeyKind, count: usize) -> Result<Samples> {
         let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::parameters)?;
@@ -41,6 +48,40 @@ impl<'a> Setting<'a> {
         };
         let secret = (0..n).map(|_| entry(self.rng.next_u64())).collect();
         Ok(Samples { lwe, secret, encryptions })
+    }
+}
+
+/// A ring secret, and an RLWE encryption (A, B) of a random phase under it, modulo Xⁿ + 1.
+pub(super) struct RingSample {
+    pub(super) lwe: LweParams,
+    pub(super) secret: Vec<u64>,
+    mask: Vec<u64>,
+    body: Vec<u64>,
+}
+
+impl RingSample {
+    /// The LWE encryption of a coefficient (ZipPIR, Algorithm 8).
+    pub(super) fn coefficient(&self, k: usize) -> Result<Lwe> {
+        Lwe::coefficient(&self.lwe, &self.mask, &self.body, k).map_err(Error::parameters)
+    }
+
+    /// Returns whether a ciphertext decrypts to coefficient k of B − A·S, computed in the ring.
+    pub(super) fn matches(
+        &self,
+        key: &SecretKey,
+        layout: &Layout,
+        ciphertexts: &[Ciphertext],
+        k: usize,
+    ) -> Result<bool> {
+        let n = self.secret.len();
+        let product = self.mask.iter().enumerate().fold(0u64, |sum, (i, a)| {
+            let j = (n + k - i) % n;
+            let term = a.wrapping_mul(self.secret[j]);
+            if i + j == k { sum.wrapping_add(term) } else { sum.wrapping_sub(term) }
+        });
+        let expected = self.body[k].wrapping_sub(product) & (self.lwe.modulus() - 1) as u64;
+        let found = decompress(key, layout, ciphertexts, 1).map_err(Error::parameters)?;
+        Ok(found[..] == [expected])
     }
 }
 

@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-protocol",
         ],
     ),
-    ("papir", &["papir-core", "papir-schemes", "papir-lookup", "papir-client"]),
+    ("papir", &["papir-core", "papir-paillier", "papir-schemes", "papir-lookup", "papir-client"]),
     (
         // Benchmarks measure the parts as well as the whole.
         "papir-bench",
