@@ -62,7 +62,6 @@ impl Network {
         let providers = |block: usize| -> Vec<u8> {
             (0..PROVIDERS).flat_map(|i| peers[(block * 7 + i * 31) % PEERS]).collect()
         };
-        let by_block = |value: fn(&Name) -> Vec<u8>| blocks.iter().map(move |name| (*name, value(name)));
         // Blocks are long records, which `inspire1` answers in the fewest bytes.
         let long = Options { scheme: "inspire1".to_owned(), ..Options::default() };
         Ok(Self {
@@ -74,7 +73,7 @@ impl Network {
                 peers.iter().enumerate().map(|(number, name)| (*name, address(number))),
                 &Options::default(),
             )?,
-            retrieval: Database::build(by_block(content), &long)?,
+            retrieval: Database::build(blocks.iter().map(|name| (*name, content(name))), &long)?,
             blocks,
         })
     }
@@ -98,7 +97,7 @@ fn random_name() -> Name {
     name
 }
 
-/// What a reader got, and the bytes that it sent and received in each step.
+/// The result of a read, and the bytes sent and received in each step.
 struct Read {
     block: Option<Vec<u8>>,
     address: String,

@@ -72,7 +72,7 @@ fn enrollment(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// What a device learnt at its first start, and its traffic in bytes.
+/// The result of a device's first start, and its traffic in bytes.
 struct Started {
     organisation: Option<String>,
     fetched: usize,

@@ -9,7 +9,7 @@ use super::samples::Setting;
 use crate::clock::{median, milliseconds};
 use crate::{Error, Result};
 
-/// What is compressed.
+/// The kind of encryption that is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// An LWE encryption under a binary secret.

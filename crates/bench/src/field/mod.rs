@@ -73,7 +73,7 @@ pub struct FieldReport {
     pub rates: String,
     /// The schemes, in the order of the registry.
     pub schemes: Vec<Entry>,
-    /// What papers print for this database.
+    /// The rows that papers print for this database.
     pub papers: Vec<Printed>,
 }
 
