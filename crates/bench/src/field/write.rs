@@ -76,19 +76,13 @@ impl FieldReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_csv(&self, out: &mut dyn Write) -> Result<()> {
-        writeln!(out, "{}", FIELDS.join(","))?;
-        let rows = self.schemes.iter().map(Entry::fields).chain(self.papers.iter().map(Printed::fields));
-        for row in rows {
-            writeln!(out, "{}", row.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","))?;
-        }
-        Ok(())
+        let mut csv = csv::Writer::from_writer(out);
+        let mut write = |row: &[String]| csv.write_record(row).map_err(std::io::Error::from);
+        write(&FIELDS.map(str::to_owned))?;
+        self.schemes.iter().try_for_each(|entry| write(&entry.fields()))?;
+        self.papers.iter().try_for_each(|row| write(&row.fields()))?;
+        Ok(csv.flush()?)
     }
-}
-
-/// A field of a CSV line.
-fn quoted(field: &str) -> String {
-    let plain = !field.contains([',', '"', '\n']);
-    if plain { field.to_owned() } else { format!("\"{}\"", field.replace('"', "\"\"")) }
 }
 
 fn number<T: ToString>(value: Option<T>) -> String {
