@@ -17,13 +17,17 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The candidate with this label.
+    /// The candidate with this label, or with the same words and the nearest numbers. Each number may
+    /// differ by the share `slack`, since a label depends on the shape, and the shape of a keyed database
+    /// on how its keys fall.
     ///
     /// # Errors
     /// [`Error::Parameters`] with the labels that there are.
-    pub fn named(all: Vec<Self>, scheme: &'static str, label: &str) -> Result<Self> {
+    pub fn named(all: Vec<Self>, scheme: &'static str, label: &str, slack: f64) -> Result<Self> {
         let labels: Vec<String> = all.iter().map(|one| format!("`{}`", one.label)).collect();
-        all.into_iter().find(|one| one.label == label).ok_or_else(|| {
+        let near = all.into_iter().filter_map(|one| Some((difference(&one.label, label)?, one)));
+        let nearest = near.filter(|(difference, _)| *difference <= slack).min_by(|a, b| a.0.total_cmp(&b.0));
+        nearest.map(|(_, one)| one).ok_or_else(|| {
             let reason = format!("there are no `{label}` for this shape; there are {}", labels.join(", "));
             Error::Parameters { scheme, reason }
         })
@@ -42,5 +46,33 @@ impl Candidate {
             Goal::Balanced => line + work,
             Goal::MinTime => line / 1000.0 + work,
         }
+    }
+}
+
+/// The largest share by which a number of two labels differs; `None` if their words differ.
+fn difference(a: &str, b: &str) -> Option<f64> {
+    let digit = |character: char| character.is_ascii_digit();
+    let words = |label: &str| label.split(digit).collect::<String>();
+    let numbers = |label: &str| -> Vec<f64> {
+        label.split(|character| !digit(character)).filter_map(|number| number.parse().ok()).collect()
+    };
+    let (mine, theirs) = (numbers(a), numbers(b));
+    let shares = mine.iter().zip(&theirs).map(|(x, y)| (x - y).abs() / x.max(*y).max(1.0));
+    (words(a) == words(b) && mine.len() == theirs.len()).then(|| shares.fold(0.0, f64::max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn labels_differ_by_their_numbers() {
+        assert_eq!(difference("t = 3, 5209 columns", "t = 3, 5209 columns"), Some(0.0));
+        assert_eq!(difference("t = 3, 1000 columns", "t = 3, 900 columns"), Some(0.1));
+        assert_eq!(difference("t = 3, 1000 columns", "t = 4, 1000 columns"), Some(0.25));
+        assert_eq!(difference("3 packs", "3 rows"), None);
+        assert_eq!(difference("8 rows, transformed", "8 rows"), None);
+        assert_eq!(difference("8 rows 9", "8 rows"), None);
+        assert_eq!(difference("", ""), Some(0.0));
     }
 }

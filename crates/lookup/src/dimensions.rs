@@ -65,7 +65,7 @@ impl Lengths {
 
     /// `count` values of this length each.
     pub fn equal(count: u64, length: usize) -> Self {
-        Self { count, shortest: length, longest: length, total: count * length as u64 }
+        Self { count, shortest: length, longest: length, total: count.saturating_mul(length as u64) }
     }
 
     fn uniform(&self) -> bool {

@@ -37,21 +37,26 @@ impl Estimate {
         }
         let Dimensions { format, bucket_bytes, lookups } = Dimensions::choose(target, lengths)?;
         // Cut values have an entry for each chunk.
-        let entries = lengths.count * u64::from(lookups);
-        let bytes = entries * format.header_bytes() as u64 + lengths.total;
+        let entries = lengths.count.saturating_mul(lookups.into());
+        let headers = entries.saturating_mul(format.header_bytes() as u64);
+        let bytes = headers.saturating_add(lengths.total);
         let least = bytes.div_ceil(bucket_bytes.into()).max(1);
         let slots = (f64::from(bucket_bytes) * entries as f64 / bytes as f64).max(1.0);
         let records = if least == 1 { 1 } else { (least as f64 * (1.0 + slack(slots))).ceil() as u64 };
         let pilots = if slots >= MANY_SLOTS {
             records.div_ceil(16)
         } else {
-            (entries as f64 / (4.0 + 1.5 * slots)) as u64 + 1
+            ((entries as f64 / (4.0 + 1.5 * slots)) as u64).saturating_add(1)
         };
-        let layout_bytes = LAYOUT_HEADER_BYTES as u64 + PILOT_BYTES as u64 * pilots;
+        let layout_bytes =
+            (LAYOUT_HEADER_BYTES as u64).saturating_add((PILOT_BYTES as u64).saturating_mul(pilots));
         Ok(Self { records, record_bytes: bucket_bytes.into(), layout_bytes, lookups: lookups.into() })
     }
 }
 
+/// Share by which the number of buckets may differ from its estimate, or from that of another placement
+/// seed: numbers in labels of parameters follow it.
+pub const LABEL_SLACK: f64 = 0.2;
 /// Lengths of buckets that are compared, the default first.
 const BUCKET_BYTES: [u32; 6] = [DEFAULT_BUCKET_BYTES, 8, 32, 256, 1024, 16384];
 /// Share of the default length's cost from which another length is chosen.

@@ -6,8 +6,8 @@ use papir_core::{
     Target, Version,
 };
 use papir_lookup::{
-    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, Lengths, Lookup, OnDuplicate, Result, TableOptions,
-    choose_bucket,
+    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, LABEL_SLACK, Lengths, Lookup, OnDuplicate, Result,
+    TableOptions, choose_bucket,
 };
 use papir_schemes::registry;
 
@@ -27,8 +27,8 @@ pub struct Options {
     /// Target size in bytes of a keyed table's buckets. A bucket is a record that holds a few
     /// entries; one query fetches one bucket. `None` chooses it for the scheme and the goal.
     pub bucket: Option<BucketTarget>,
-    /// Label of the scheme's parameters, one of those that `papir plan --all` prints. `None` chooses
-    /// them for the goal.
+    /// Label of the scheme's parameters, one of those that `papir plan --all` prints; of a keyed
+    /// database, numbers in it may be a fifth off. `None` chooses the parameters for the goal.
     pub params: Option<String>,
     /// Percentage of extra space in a keyed table, for entries that [`Database::update`] adds.
     pub room: u32,
@@ -68,7 +68,7 @@ impl Options {
         let scheme = self.scheme()?;
         choose_bucket(&lengths, BucketTarget::Grow, |table| {
             let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-            Ok(self.candidate(scheme.as_ref(), shape)?.seconds(self.goal, table.layout_bytes))
+            Ok(self.candidate(scheme.as_ref(), shape, 0.0)?.seconds(self.goal, table.layout_bytes))
         })
     }
 
@@ -76,10 +76,13 @@ impl Options {
         Ok(registry::by_name(&self.scheme)?.with_owner_key(self.owner_key.as_ref()))
     }
 
-    /// The scheme's parameters, by label or by goal.
-    fn candidate(&self, scheme: &dyn ErasedScheme, shape: Shape) -> CoreResult<Candidate> {
+    /// The scheme's parameters, by label or by goal. Numbers of the label may be off by the share `slack`.
+    fn candidate(&self, scheme: &dyn ErasedScheme, shape: Shape, slack: f64) -> CoreResult<Candidate> {
         match &self.params {
-            Some(label) => Candidate::named(scheme.candidates(shape, self.failure)?, scheme.name(), label),
+            Some(label) => {
+                let all = scheme.candidates(shape, self.failure)?;
+                Candidate::named(all, scheme.name(), label, slack)
+            }
             None => scheme.candidate_for(shape, Target { goal: self.goal, failure: self.failure }),
         }
     }
@@ -128,7 +131,8 @@ impl Database {
 
     pub(crate) fn prepare(records: &dyn Records, keys: Option<Keys>, options: &Options) -> Result<Self> {
         let scheme = options.scheme()?;
-        let candidate = options.candidate(scheme.as_ref(), records.shape())?;
+        let slack = if keys.is_some() { LABEL_SLACK } else { 0.0 };
+        let candidate = options.candidate(scheme.as_ref(), records.shape(), slack)?;
         let rng = &mut papir_client::system_rng();
         let server = scheme.setup_candidate(&candidate.parameters, records, rng, &NoProgress)?;
         Ok(Self { server, keys, options: options.clone() })

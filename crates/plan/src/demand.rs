@@ -63,9 +63,12 @@ impl Demand {
             load: None,
         }
     }
-}
 
-impl Demand {
+    /// Returns whether the server has this much memory.
+    pub(crate) fn fits(&self, bytes: u64) -> bool {
+        self.memory.is_none_or(|most| bytes <= most)
+    }
+
     /// The demand with the buckets whose lookups take the least time. `lookup_s` is the time of a lookup
     /// in a database of a demand's shape.
     ///

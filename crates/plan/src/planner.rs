@@ -84,7 +84,7 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
         None => single_offers(demand, rates),
     };
     let (mut fit, too_large): (Vec<_>, Vec<_>) =
-        offers.into_iter().partition(|offer| demand.memory.is_none_or(|most| offer.memory_bytes <= most));
+        offers.into_iter().partition(|offer| demand.fits(offer.memory_bytes));
     fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
     let least = too_large.iter().map(|offer| offer.memory_bytes).min();
     left_out.extend(too_large.into_iter().map(|offer| exceeds_memory(offer, demand)));
@@ -104,8 +104,10 @@ fn offers(
         let candidates = candidates(demand.shape)?.into_iter();
         Ok(candidates.map(|candidate| Offer::of(candidate, demand, rates)).collect())
     };
+    // Buckets whose offers need too much memory are the last choice.
     let least = |demand: &Demand| {
-        all(demand).map(|offers| offers.iter().map(|offer| offer.lookup_s).fold(f64::INFINITY, f64::min))
+        let fit = |offer: &Offer| demand.fits(offer.memory_bytes).then_some(offer.lookup_s);
+        all(demand).map(|offers| offers.iter().filter_map(fit).fold(f64::INFINITY, f64::min))
     };
     let mut offers: Vec<Offer> = Vec::new();
     for offer in all(&demand.with_best_buckets(least)?)? {
@@ -141,15 +143,7 @@ impl Found {
 fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
     let mut found = Found::default();
     for batches in registry::of_batches() {
-        let candidates = |shape| {
-            let of = |goal| batches.candidate(shape, Target { goal, failure: demand.failure }, capacity);
-            let (found, mut errors): (Vec<_>, Vec<_>) =
-                Goal::ALL.map(of).into_iter().partition(Result::is_ok);
-            match errors.pop() {
-                Some(Err(error)) if found.is_empty() => Err(error),
-                _ => Ok(found.into_iter().flatten().collect()),
-            }
-        };
+        let candidates = |shape| batches.candidates(shape, demand.failure, capacity);
         found.add(batches.scheme.name(), offers(demand, rates, candidates));
     }
     for scheme in private().filter(|scheme| registry::batches_named(scheme.name()).is_none()) {

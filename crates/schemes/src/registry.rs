@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use papir_core::erased::{Erased, ErasedScheme, candidate_of};
 use papir_core::scheme::{Parameters, Scheme};
-use papir_core::{Candidate, Error, Result, Shape, Target};
+use papir_core::{Candidate, Error, FailureBound, Goal, Result, Shape, Target};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::depir::Depir;
@@ -258,6 +258,19 @@ impl OfBatches {
     /// The errors of [`BatchedParams::for_capacity`].
     pub fn candidate(&self, shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Candidate> {
         (self.candidate)(shape, target.into(), capacity)
+    }
+
+    /// The parameters for a batch of at most `capacity` lookups, for each goal that has any.
+    ///
+    /// # Errors
+    /// The errors of [`Self::candidate`] if no goal has any.
+    pub fn candidates(&self, shape: Shape, failure: FailureBound, capacity: usize) -> Result<Vec<Candidate>> {
+        let of = |goal| self.candidate(shape, Target { goal, failure }, capacity);
+        let (found, mut errors): (Vec<_>, Vec<_>) = Goal::ALL.map(of).into_iter().partition(Result::is_ok);
+        match errors.pop() {
+            Some(Err(error)) if found.is_empty() => Err(error),
+            _ => Ok(found.into_iter().flatten().collect()),
+        }
     }
 }
 

@@ -58,12 +58,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
     /// The scheme's parameters, by the label that `papir plan --all` prints for them, instead of a goal.
-    /// A bucket that stands beside it belongs to --bucket-bytes.
+    /// A bucket that stands beside it belongs to --bucket-bytes. Of a keyed database, numbers in the
+    /// label may be a fifth off: the nearest parameters are taken.
     #[arg(long, value_name = "LABEL", conflicts_with = "goal")]
     params: Option<String>,
     /// About the length of a bucket, which holds one or more entries of a keyed database and is the
     /// scheme's record, 8 bytes to 64 KiB [default: chosen for the scheme, mostly 4096].
-    #[arg(long, value_name = "N", requires = "key", value_parser = clap::value_parser!(u32).range(8..=65536))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=65536))]
     bucket_bytes: Option<u32>,
     /// Optimization goal for the scheme's parameters [default: balanced].
     #[arg(long)]

@@ -49,6 +49,8 @@ fn empty_and_oversized_sources_are_refused() {
     refused("a.bin", [7; 10], &["--format", "raw"], &["--record-bytes"]);
     refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "0"], &["record"]);
     refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "5", "--key", "word"], &["--key"]);
+    let buckets = ["--format", "raw", "--record-bytes", "5", "--bucket-bytes", "64"];
+    refused("a.bin", [7; 10], &buckets, &["bucket length", "key column"]);
 }
 
 #[test]

@@ -88,6 +88,15 @@ fn values_share_a_short_record_with_a_fingerprint() {
     assert_eq!(found, 0, "a rate of 2^-31");
 }
 
+/// The highest rate of false positives: short values in buckets of the longest length with short tags.
+#[test]
+fn short_tags_are_stated_with_their_rate() {
+    let entries = (0..2000u64).map(|i| entry(i, &i.to_le_bytes(), &[7; 58][..i as usize % 59])).collect();
+    let table = table_with(entries, BucketTarget::Grow(63), OnDuplicate::Refuse).unwrap();
+    assert_eq!(table.report.record_bytes, 63);
+    assert!((-28.0..-27.0).contains(&table.report.false_positive_log2), "{:?}", table.report);
+}
+
 /// Version 2 has no field for the bytes of a tag, which are 8.
 #[test]
 fn layouts_of_version_2_are_read() {

@@ -1,8 +1,8 @@
 //! Length of a table's buckets, and parameters of the scheme.
 
 use papir_core::erased::{ErasedScheme, ErasedServer};
-use papir_core::{Candidate, Description, Goal, Progress, Records, Result as CoreResult, Shape, Target};
-use papir_lookup::{BucketTarget, DEFAULT_BUCKET_BYTES, Lengths, choose_bucket, proof_bytes};
+use papir_core::{Candidate, Description, Progress, Records, Result as CoreResult, Shape, Target};
+use papir_lookup::{BucketTarget, DEFAULT_BUCKET_BYTES, LABEL_SLACK, Lengths, choose_bucket, proof_bytes};
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
@@ -33,22 +33,20 @@ impl<'a> ByOptions<'a> {
 
     /// The parameters for this shape: by label, or by goal.
     pub(super) fn candidate(&self, shape: Shape) -> CoreResult<Candidate> {
-        let failure = self.options.failure;
-        let of = |goal| {
-            let target = Target { goal, failure };
-            match self.batches {
+        let BuildOptions { goal, failure, params, .. } = self.options;
+        let Some(label) = params else {
+            let target = Target { goal: *goal, failure: *failure };
+            return match self.batches {
                 None => self.scheme.candidate_for(shape, target),
                 Some((batches, capacity)) => batches.candidate(shape, target, capacity),
-            }
-        };
-        let Some(label) = &self.options.params else {
-            return of(self.options.goal);
+            };
         };
         let all = match self.batches {
-            None => self.scheme.candidates(shape, failure),
-            Some(_) => Goal::ALL.map(of).into_iter().collect(),
+            None => self.scheme.candidates(shape, *failure),
+            Some((batches, capacity)) => batches.candidates(shape, *failure, capacity),
         };
-        Candidate::named(all?, self.prepared().name(), label)
+        let slack = if self.options.keyed() { LABEL_SLACK } else { 0.0 };
+        Candidate::named(all?, self.prepared().name(), label, slack)
     }
 
     /// Prepares records, and passes the sizes of the database to `announce` before.

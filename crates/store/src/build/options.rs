@@ -222,6 +222,9 @@ impl BuildOptions {
         if self.room > 0 && !self.keyed() {
             return Err(Error::options("room for new keys in a database without keys", "a key column"));
         }
+        if self.bucket.is_some() && !self.keyed() {
+            return Err(Error::options("a bucket length for a database without keys", "a key column"));
+        }
         match self.record_bytes {
             None if format == Format::Raw => Err(Error::options(source, "its record length in bytes")),
             Some(_) if self.keyed() => {
