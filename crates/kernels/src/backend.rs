@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The environment variable that forces a backend: `portable`, `avx2`, `avx512` or `neon`.
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::amx::unit::Amx;
+
+/// The environment variable that forces a backend: `portable`, `avx2`, `avx512`, `amx` or `neon`.
 pub const BACKEND_VARIABLE: &str = "PAPIR_BACKEND";
 
 /// An instruction set of this CPU.
@@ -12,7 +15,7 @@ pub const BACKEND_VARIABLE: &str = "PAPIR_BACKEND";
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backend(Kind);
 
-/// One kind for each folder of kernels.
+/// One kind for each set of instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Portable,
@@ -20,6 +23,9 @@ pub(crate) enum Kind {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// AVX-512, with tiles for passes that several queries share.
+    #[cfg(target_arch = "x86_64")]
+    Amx(Amx),
     #[cfg(target_arch = "aarch64")]
     Neon,
 }
@@ -28,7 +34,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// No backend has this name.
-    #[error("unknown backend {found:?}: expected portable, avx2, avx512 or neon")]
+    #[error("unknown backend {found:?}: expected portable, avx2, avx512, amx or neon")]
     Unknown {
         /// The given name.
         found: String,
@@ -69,7 +75,7 @@ impl Backend {
         }
     }
 
-    /// Returns the backend of a name: `portable`, `avx2`, `avx512` or `neon`.
+    /// Returns the backend of a name: `portable`, `avx2`, `avx512`, `amx` or `neon`.
     ///
     /// # Errors
     /// [`BackendError`] if the name is unknown or the CPU lacks the instructions.
@@ -78,6 +84,7 @@ impl Backend {
             "portable" => return Ok(Self::PORTABLE),
             "avx2" => ("avx2", "AVX2, FMA and BMI2"),
             "avx512" => ("avx512", "AVX-512 F, BW, DQ, VL, VNNI, IFMA and VBMI"),
+            "amx" => ("amx", "the instructions of avx512 and AMX int8, in a system that permits tiles"),
             "neon" => ("neon", "an aarch64 CPU with dot products (asimddp)"),
             found => {
                 return Err(BackendError::Unknown { found: found.to_owned() });
@@ -106,12 +113,14 @@ impl Backend {
             Kind::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Amx(_) => "amx",
             #[cfg(target_arch = "aarch64")]
             Kind::Neon => "neon",
         }
     }
 
-    /// The folder that holds this backend's kernels.
+    /// The instructions of this backend's kernels.
     #[inline]
     pub(crate) const fn kind(self) -> Kind {
         self.0
@@ -145,7 +154,10 @@ fn special_kinds() -> Vec<Kind> {
         && has!("avx512vbmi");
     let mut kinds = Vec::new();
     kinds.extend(avx2.then_some(Kind::Avx2));
-    kinds.extend(avx512.then_some(Kind::Avx512));
+    if avx512 {
+        kinds.push(Kind::Avx512);
+        kinds.extend(Amx::detect().map(Kind::Amx));
+    }
     kinds
 }
 
@@ -177,6 +189,9 @@ mod tests {
     #[test]
     fn errors_quote_the_unknown_name() {
         let error = Backend::from_name("sse9").unwrap_err();
-        assert_eq!(error.to_string(), "unknown backend \"sse9\": expected portable, avx2, avx512 or neon");
+        assert_eq!(
+            error.to_string(),
+            "unknown backend \"sse9\": expected portable, avx2, avx512, amx or neon"
+        );
     }
 }

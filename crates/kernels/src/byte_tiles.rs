@@ -19,8 +19,23 @@ pub(crate) fn check(rows: usize, tiles: &[u8], quads: usize, planes: &[i8], plan
     assert_eq!(planes.len(), quads * plane_count * 4, "digits of the query");
 }
 
-/// Checks the lengths, and calls `pass` for each block and query with the block's bytes, its number of
-/// quads, the query's digits for it and the sums of its group.
+/// Panics if the lengths of a pass for several queries do not match; `rows` are the sums of a group.
+pub(crate) fn check_many(
+    rows: usize,
+    tiles: &[u8],
+    quads: usize,
+    queries: &[&[i8]],
+    plane_count: usize,
+    outs: &[&mut [u32]],
+) {
+    assert_eq!(queries.len(), outs.len(), "one output for each query");
+    for (planes, out) in queries.iter().zip(outs) {
+        check(rows, tiles, quads, planes, plane_count, out);
+    }
+}
+
+/// Calls `pass` for each block and query with the block's bytes, its number of quads, the query's
+/// digits for it and the sums of its group.
 pub(crate) fn pass_blocks(
     rows: usize,
     tiles: &[u8],
@@ -30,13 +45,6 @@ pub(crate) fn pass_blocks(
     outs: &mut [&mut [u32]],
     pass: impl Fn(&[u8], usize, &[i8], &mut [u32]),
 ) {
-    assert_eq!(queries.len(), outs.len(), "one output for each query");
-    for (planes, out) in queries.iter().zip(outs.iter()) {
-        check(rows, tiles, quads, planes, plane_count, out);
-    }
-    if quads == 0 {
-        return;
-    }
     for (group, tile) in tiles.chunks_exact(quads * QUAD_BYTES).enumerate() {
         for (block, bytes) in tile.chunks(BLOCK_QUADS * QUAD_BYTES).enumerate() {
             let taken = bytes.len() / QUAD_BYTES;

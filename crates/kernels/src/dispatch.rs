@@ -9,7 +9,7 @@ macro_rules! dispatch {
         match $backend.kind() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
-            $crate::backend::Kind::Avx512 => unsafe {
+            $crate::backend::Kind::Avx512 | $crate::backend::Kind::Amx(_) => unsafe {
                 $crate::x86_64::avx512::$module::$function($($argument),*)
             },
             #[cfg(target_arch = "x86_64")]
@@ -24,6 +24,17 @@ macro_rules! dispatch {
                 $crate::aarch64::$module::$function($($argument),*)
             },
             $crate::backend::Kind::Portable => $crate::portable::$module::$function($($argument),*),
+        }
+    };
+}
+
+/// Returns from the caller with `function(amx, args…)` if the backend has tiles and `queries` are
+/// several, which fill them.
+macro_rules! several_in_tiles {
+    ($backend:expr, $queries:ident, $function:ident ( $($argument:expr),* $(,)? )) => {
+        #[cfg(target_arch = "x86_64")]
+        if let ($crate::backend::Kind::Amx(amx), [_, _, ..]) = ($backend.kind(), $queries) {
+            return $crate::x86_64::amx::passes::$function(amx, $($argument),*);
         }
     };
 }
@@ -55,7 +66,7 @@ macro_rules! vectorise {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: a `Backend` of this kind exists only where its CPU features were
                 // detected.
-                $crate::backend::Kind::Avx512 => unsafe { avx512($($argument),*) },
+                $crate::backend::Kind::Avx512 | $crate::backend::Kind::Amx(_) => unsafe { avx512($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: a `Backend` of this kind exists only where its CPU features were
                 // detected.

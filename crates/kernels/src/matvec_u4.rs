@@ -6,7 +6,7 @@
 //! halves. Queries are split into the planes of [`crate::matvec_u8`].
 
 use crate::backend::Backend;
-use crate::byte_tiles::{check, pass_blocks};
+use crate::byte_tiles::{check, check_many, pass_blocks};
 use crate::layout;
 
 /// Rows of words in a group.
@@ -55,6 +55,11 @@ pub fn pass_many_with(
     plane_count: usize,
     outs: &mut [&mut [u32]],
 ) {
+    check_many(ROWS, tiles, quads, queries, plane_count, outs);
+    if quads == 0 {
+        return;
+    }
+    several_in_tiles!(backend, queries, nibbles(tiles, quads, queries, plane_count, outs));
     pass_blocks(ROWS, tiles, quads, queries, plane_count, outs, |bytes, quads, planes, sums| {
         dispatch!(backend, matvec_u4::pass(bytes, quads, planes, plane_count, sums));
     });

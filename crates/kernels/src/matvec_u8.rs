@@ -13,7 +13,7 @@
 
 use crate::backend::Backend;
 pub use crate::byte_tiles::MAX_PLANES;
-use crate::byte_tiles::{QUAD_BYTES, check, pass_blocks};
+use crate::byte_tiles::{QUAD_BYTES, check, check_many, pass_blocks};
 pub use crate::layout::ROWS;
 pub use crate::portable::matvec_u8::PLANE_BITS;
 use crate::tile;
@@ -125,6 +125,11 @@ pub fn pass_many_with(
     plane_count: usize,
     outs: &mut [&mut [u32]],
 ) {
+    check_many(ROWS, tiles, quads, queries, plane_count, outs);
+    if quads == 0 {
+        return;
+    }
+    several_in_tiles!(backend, queries, bytes(tiles, quads, queries, plane_count, outs));
     pass_blocks(ROWS, tiles, quads, queries, plane_count, outs, |bytes, quads, planes, sums| {
         dispatch!(backend, matvec_u8::pass(bytes, quads, planes, plane_count, sums));
     });

@@ -32,7 +32,7 @@ impl Radix {
     pub(super) fn of(backend: Backend) -> Self {
         match backend.kind() {
             #[cfg(target_arch = "x86_64")]
-            crate::backend::Kind::Avx512 => Self::Ifma,
+            crate::backend::Kind::Avx512 | crate::backend::Kind::Amx(_) => Self::Ifma,
             _ => Self::Words,
         }
     }

@@ -12,6 +12,7 @@ macro_rules! lanewise {
 }
 
 pub(crate) mod adx;
+pub(crate) mod amx;
 pub(crate) mod avx2;
 pub(crate) mod avx512;
 mod field;
