@@ -19,7 +19,7 @@ test: lint ## Everything that must hold before a commit: lint, then the tests of
 	$(CARGO) test --locked -p papir-store --no-default-features --test it features
 
 test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
-	$(CARGO) test --locked --workspace -- --include-ignored
+	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) arm-test
 	$(MAKE) deploy-check

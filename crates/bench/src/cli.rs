@@ -18,6 +18,8 @@ use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
 use crate::schemes;
 use papir_plan::units::parse_bytes;
+use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
+use papir_schemes::depir::structure::levels::Steps;
 
 use crate::{Error, Report, Result, depir, field, figures, tables};
 
@@ -118,12 +120,15 @@ pub struct Args {
     pub set: Option<depir::Set>,
     /// Evaluate with the Kedlaya-Umans data structure, with this many variables tabulated (depir
     /// --set); by default, evaluate on lines.
-    #[arg(long, value_name = "J", requires = "set")]
-    pub tabulated: Option<usize>,
+    #[arg(long, value_name = "J|all", requires = "set")]
+    pub tabulated: Option<Tabulated>,
     /// Reduction steps of the data structure: one, two, or the number of primes that are looked up
-    /// directly, with the others reduced again.
+    /// directly, with the others reduced again; by default, the fewest look-ups in tables of 10 GiB.
     #[arg(long, value_name = "one|two|N", requires = "tabulated")]
-    pub steps: Option<String>,
+    pub steps: Option<Steps>,
+    /// Use the paper's points in the data structure, instead of those on lines.
+    #[arg(long, requires = "tabulated")]
+    pub paper_points: bool,
     /// Store the data structure's tables as files in this folder, and reuse existing ones.
     #[arg(long, value_name = "FOLDER", requires = "tabulated")]
     pub tables: Option<PathBuf>,
@@ -334,8 +339,9 @@ impl Args {
         if schemes != [DEPIR] {
             return Err(Error::usage(format!("--set with {}", schemes.join(", ")), "the scheme depir"));
         }
-        let steps = self.steps.as_deref().map(depir::parse_steps).transpose()?;
-        Ok(depir::Config { set, tabulated: self.tabulated, steps, tables: self.tables.as_deref() })
+        let points = if self.paper_points { Points::OfPaper } else { Points::OnLines };
+        let by = self.tabulated.map(|tabulated| Tables { tabulated, steps: self.steps, points });
+        Ok(depir::Config { set, by, tables: self.tables.as_deref() })
     }
 
     /// Refuses options whose values a named benchmark fixes.

@@ -1,6 +1,8 @@
 //! Definitions of the named benchmarks.
 
 use papir_core::{Choice, Goal};
+use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
+use papir_schemes::depir::structure::levels::Steps;
 
 use crate::compress::Config;
 use crate::{batch, depir, newton, psi};
@@ -181,7 +183,7 @@ pub const ALL: &[Definition] = &[
         name: "depir-small",
         what: "doubly-efficient PIR, the paper's set small, on lines",
         work: Work::Depir(depir::Config::of(depir::Set::Small)),
-        tiny: Work::Depir(depir::Config { tabulated: Some(2), ..depir::Config::of(depir::Set::Least) }),
+        tiny: Work::Depir(depir::Config { by: Some(WHOLE), ..depir::Config::of(depir::Set::Least) }),
     },
     Definition {
         name: "newton-tables",
@@ -190,6 +192,9 @@ pub const ALL: &[Definition] = &[
         tiny: Work::Newton(newton::Config::TINY),
     },
 ];
+
+/// Tables of all variables, after two reductions.
+const WHOLE: Tables = Tables { tabulated: Tabulated::All, steps: Some(Steps::Two), points: Points::OnLines };
 
 /// Returns the benchmark with this name.
 pub fn by_name(name: &str) -> Option<&'static Definition> {

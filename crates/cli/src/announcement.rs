@@ -1,14 +1,21 @@
-//! Announces the size and the memory of a large build, and a shorter way to serve a tiny one.
+//! Announces the size and the memory of a large build, the cost of slow queries, and a shorter way to
+//! serve a tiny database.
 
+use std::io::IsTerminal;
 use std::path::Path;
 
+use papir_core::cost::{Operation, Rates};
 use papir_core::scheme::Scheme;
-use papir_core::{Description, Privacy, Shape, Sizes};
+use papir_core::{Description, Error, Privacy, Result, Shape, Sizes};
 use papir_plan::units;
 use papir_schemes::download::Download;
 
 /// Builds that need less memory are not announced: they end within seconds.
 const ANNOUNCED_BYTES: u64 = 256 << 20;
+/// Queries that take less are not announced.
+const SAID_SECONDS: f64 = 1.0;
+/// A build of a database whose queries take longer needs the operator's agreement.
+const ASKED_SECONDS: f64 = 60.0;
 /// Memory of the program itself and of small buffers.
 const OTHER_BYTES: u64 = 32 << 20;
 
@@ -42,6 +49,50 @@ pub(crate) fn compare_with_download(description: &Description) {
             units::bytes(query + answer)
         );
     }
+}
+
+/// Says on stderr what a query costs if that is more than a second, and asks whether to go on if it is
+/// more than a minute. `agreed` is the answer of an operator who knows.
+///
+/// # Errors
+/// [`Error::Parameters`] if the operator does not agree.
+pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bool) -> Result<()> {
+    let work = &description.work.answer;
+    let seconds = work.seconds(rates, rates.threads());
+    if seconds < SAID_SECONDS {
+        return Ok(());
+    }
+    let Description { scheme, sizes, limits, .. } = description;
+    let counts = [(Operation::Term, "products"), (Operation::Lookup, "look-ups in tables")];
+    let counts = counts.map(|(operation, what)| (work.times(operation), what));
+    let counted: Vec<String> = counts
+        .iter()
+        .filter(|(times, _)| *times > 0.0)
+        .map(|(times, what)| format!("{times:.1e} {what}, "))
+        .collect();
+    let time = if seconds < ASKED_SECONDS {
+        format!("{seconds:.0} s")
+    } else {
+        format!("{:.0} min", seconds / 60.0)
+    };
+    let cost = format!(
+        "a query, for up to {} lookups, takes {}{} of messages and about {time}",
+        limits.batch.max(1),
+        counted.concat(),
+        units::bytes(sizes.query + sizes.answer)
+    );
+    eprintln!("papir: {scheme}: {cost}");
+    if seconds < ASKED_SECONDS || agreed || (std::io::stdin().is_terminal() && confirmed()) {
+        return Ok(());
+    }
+    Err(Error::Parameters { scheme, reason: format!("{cost}: give --yes for more than a minute a query") })
+}
+
+/// Asks the operator.
+fn confirmed() -> bool {
+    eprint!("papir: more than a minute a query. Build it? [y/N] ");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case("y")
 }
 
 /// Memory at the peak of a build: the prepared database with buffers of the setup, and the records

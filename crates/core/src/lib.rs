@@ -31,6 +31,7 @@ mod prepared;
 mod progress;
 mod records;
 pub mod scheme;
+pub mod scratch;
 pub mod sections;
 mod shape;
 mod sizes;

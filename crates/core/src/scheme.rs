@@ -10,6 +10,7 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 
 use crate::cost::Counts;
+use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Change, Description, Error, FailureBound, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record,
@@ -139,16 +140,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// The errors of [`Parameters::choose`].
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
-        let chosen = Goal::ALL.map(|goal| Self::choose(shape, Target { goal, failure }));
-        let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
-        let mut seen: Vec<Vec<u8>> = Vec::new();
-        candidates.retain(|candidate| {
-            let bytes = candidate.encode();
-            let first = !seen.contains(&bytes);
-            seen.push(bytes);
-            first
-        });
-        Ok(candidates)
+        of_goals(shape, failure)
     }
 
     /// A few words that distinguish these parameters from others for the same shape.
@@ -189,6 +181,23 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::Length`], [`Error::Malformed`] or [`Error::Insecure`].
     fn decode(bytes: &[u8]) -> Result<Self>;
+}
+
+/// The distinct parameters chosen for all goals.
+///
+/// # Errors
+/// The errors of [`Parameters::choose`].
+pub fn of_goals<P: Parameters>(shape: Shape, failure: FailureBound) -> Result<Vec<P>> {
+    let chosen = Goal::ALL.map(|goal| P::choose(shape, Target { goal, failure }));
+    let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
+    let mut seen: Vec<Vec<u8>> = Vec::new();
+    candidates.retain(|candidate| {
+        let bytes = candidate.encode();
+        let first = !seen.contains(&bytes);
+        seen.push(bytes);
+        first
+    });
+    Ok(candidates)
 }
 
 /// A message with a wire format; its length follows from the parameters.
@@ -309,6 +318,21 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self>;
+
+    /// [`Server::setup`] for a preparation that may take hours: parts that are finished are kept in
+    /// `scratch`, where the next setup finds them. By default, nothing is kept.
+    ///
+    /// # Errors
+    /// The errors of [`Server::setup`] and of `scratch`.
+    fn setup_resumable(
+        params: S::Params,
+        records: &dyn Records,
+        _scratch: &mut dyn Scratch,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        Self::setup(params, records, rng, progress)
+    }
 
     /// Prepares a database that clients query together with `first`, under one secret. Both have
     /// the same parameters. The new database reuses the public masks of `first` that depend only on

@@ -48,6 +48,7 @@ pub mod ntt;
 pub mod peak;
 pub mod pointwise;
 pub mod poly_eval;
+pub mod small_prime;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

@@ -17,9 +17,13 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use papir_core::cost::{GROUP, Operation, Rates, Work};
-use papir_core::{Choice, Goal, Shape};
+use papir_core::scratch::InMemory;
+use papir_core::{Choice, Goal, NoProgress, Shape};
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::{self, Polynomial};
+use papir_schemes::depir::simplex::Simplex;
+use papir_schemes::depir::structure::levels::Steps;
+use papir_schemes::depir::structure::{Form, Points, Structure};
 
 /// A database to prepare and query.
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +192,7 @@ impl Observed {
         seconds.set(Operation::Copy, copy_seconds(self.packed.material_bytes as usize));
         seconds.set(Operation::Term, evaluation_seconds());
         seconds.set(Operation::Deflate, compression_seconds());
+        seconds.set(Operation::Lookup, lookup_seconds());
         seconds
     }
 
@@ -233,8 +238,14 @@ impl Observed {
         let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
         // Different clients or queries run these on different threads, independently. `calibrate`
         // raises 0 to the single-thread time divided by the number of threads.
-        let independent =
-            [Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term, Operation::Deflate];
+        let independent = [
+            Operation::Word,
+            Operation::Encode8,
+            Operation::Copy,
+            Operation::Term,
+            Operation::Deflate,
+            Operation::Lookup,
+        ];
         for op in alone.into_iter().chain(independent) {
             seconds.set(op, 0.0);
         }
@@ -326,6 +337,34 @@ fn evaluation_seconds() -> f64 {
     let seconds = start.elapsed().as_secs_f64();
     std::hint::black_box(&values);
     seconds / (coefficients.len() * POINTS) as f64
+}
+
+/// Measures the seconds per look-up of evaluating a polynomial in four variables of degree 4 by tables of
+/// 35 MB, at points in no order. NaN, which is refused, if there are no tables.
+fn lookup_seconds() -> f64 {
+    const POINTS: usize = 1 << 15;
+    let simplex = Simplex { variables: 4, degree: 4 };
+    let modulus = Modulus::new(268_369_921);
+    let form = Form { largest: modulus.value(), first: Some(4), steps: Steps::One, tabulated: 4 };
+    let coefficients: Vec<u32> = (0..simplex.len() as u32).map(|i| i * 977 % 65_537).collect();
+    let Ok(structure) = Structure::new(simplex, &coefficients, form, &mut InMemory, &NoProgress) else {
+        return f64::NAN;
+    };
+    let word = |i: usize, row: usize| {
+        let mixed = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20 * row as u32);
+        modulus.reduce(mixed)
+    };
+    let rows = (0..3).map(|row| (0..POINTS).map(|i| word(i, row)).collect()).collect();
+    let points = [Points { modulus, count: POINTS, rows }];
+    // The first evaluation maps the tables.
+    let start = {
+        structure.evaluate(Some(3), &points);
+        std::time::Instant::now()
+    };
+    let (values, effort) = structure.evaluate(Some(3), std::hint::black_box(&points));
+    let seconds = start.elapsed().as_secs_f64();
+    std::hint::black_box(&values);
+    seconds / effort.points as f64
 }
 
 /// Measures the seconds per byte of compressing digits in random order, which takes longer than

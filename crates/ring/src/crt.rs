@@ -1,6 +1,7 @@
 //! Base conversion from residues modulo many primes to another modulus.
 
 use papir_kernels::pointwise::Modulus;
+use papir_kernels::small_prime::{self, Share};
 
 use crate::prime::inverse_mod;
 use crate::rns::product_mod;
@@ -22,11 +23,34 @@ pub struct Lift {
     target: Modulus,
 }
 
-/// The running sum over residues: sixteen bytes for any number of primes.
+/// The running sum over the residues of one number.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sum {
+struct Sum {
     words: u64,
     quotient: f64,
+}
+
+/// Running sums over the residues of many numbers modulo small primes: sixteen bytes a number, for any
+/// number of primes.
+#[derive(Debug, Default)]
+pub struct Sums {
+    words: Vec<u64>,
+    quotients: Vec<u64>,
+}
+
+impl Sums {
+    /// Sums of this many numbers, which are zero.
+    pub fn zeroed(count: usize) -> Self {
+        Self { words: vec![0; count], quotients: vec![0; count] }
+    }
+
+    /// Sets them to sums of this many numbers, which are zero.
+    pub fn reset(&mut self, count: usize) {
+        for sums in [&mut self.words, &mut self.quotients] {
+            sums.clear();
+            sums.resize(count, 0);
+        }
+    }
 }
 
 impl Lift {
@@ -61,9 +85,28 @@ impl Lift {
         self.finish(sum)
     }
 
-    /// Adds the residue modulo the prime at `index`, for callers that have one residue at a time.
+    /// Adds the residues of all numbers modulo the prime at `index`, which is below 2¹⁶, for callers that
+    /// have the residues of one prime at a time.
+    ///
+    /// # Panics
+    /// If the lengths differ, or there is no such prime.
+    pub fn add_all(&self, sums: &mut Sums, index: usize, residues: &[u16]) {
+        let (modulus, inverse, _) = self.primes[index];
+        let share = Share::new(modulus.value(), inverse, self.cofactors[index]);
+        small_prime::add_share(&mut sums.words, &mut sums.quotients, residues, share);
+    }
+
+    /// Writes the numbers modulo m, after all residues were added.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn finish_all(&self, sums: &Sums, out: &mut [u32]) {
+        small_prime::finish(out, &sums.words, &sums.quotients, self.product, self.target);
+    }
+
+    /// Adds the residue modulo the prime at `index`.
     #[inline]
-    pub fn add(&self, sum: &mut Sum, index: usize, residue: u32) {
+    fn add(&self, sum: &mut Sum, index: usize, residue: u32) {
         let (modulus, inverse, reciprocal) = self.primes[index];
         let factor = modulus.mul(residue, inverse);
         sum.quotient += f64::from(factor) * reciprocal;
@@ -73,7 +116,7 @@ impl Lift {
 
     /// Returns the same as [`Lift::lift`], after all residues were added.
     #[inline]
-    pub fn finish(&self, sum: Sum) -> (u32, f64) {
+    fn finish(&self, sum: Sum) -> (u32, f64) {
         // A cast truncates, while `f64::round` may branch on the number. With 256 primes the sum is
         // off by less than 2⁻³⁷ (half a unit of 2⁻⁴⁵ per addition), which is far below `SLACK`.
         let whole = (sum.quotient + 0.5) as u64 as f64;
@@ -98,5 +141,23 @@ mod tests {
             let expected = x.abs() as f64 / product as f64;
             assert!((off - expected).abs() < 1e-9, "{x}: {off}, expected {expected}");
         }
+    }
+
+    #[test]
+    fn many_numbers_lift_like_one() {
+        let primes = [97, 193, 257, 449, 65_521];
+        let lift = Lift::new(&primes, Modulus::new(268_369_921));
+        let numbers: Vec<i64> = (-40..40).map(|i| i * 123_456_789_012).collect();
+        let residue = |x: i64, prime: u32| x.rem_euclid(prime.into()) as u32;
+        let mut sums = Sums::zeroed(3);
+        sums.reset(numbers.len());
+        for (index, &prime) in primes.iter().enumerate() {
+            let residues: Vec<u16> = numbers.iter().map(|&x| residue(x, prime) as u16).collect();
+            lift.add_all(&mut sums, index, &residues);
+        }
+        let mut found = vec![0; numbers.len()];
+        lift.finish_all(&sums, &mut found);
+        let one = |&x: &i64| lift.lift(primes.iter().map(|&prime| residue(x, prime))).0;
+        assert_eq!(found, numbers.iter().map(one).collect::<Vec<_>>());
     }
 }

@@ -8,6 +8,8 @@ use papir_core::{Candidate, Error, FailureBound, Goal, Result, Shape, Target};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::depir::Depir;
+use crate::depir::evaluation::Tables;
+use crate::depir::params::DepirParams;
 use crate::double::Double;
 use crate::double::packed::{Inspire0, Ypir};
 use crate::download::{Download, DownloadParams};
@@ -308,6 +310,36 @@ const OF_BATCHES: &[OfBatches] = &[
 fn candidate<S: Bucket>(shape: Shape, target: Target, capacity: usize) -> Result<Candidate> {
     let params = BatchedParams::<S>::for_capacity(shape, target, capacity)?;
     Ok(candidate_of(&params))
+}
+
+/// Parameters of the scheme of this name for evaluation by such tables, with the default failure
+/// probability or `failure`.
+///
+/// # Errors
+/// [`Error::Parameters`] for schemes without tables; the errors of [`DepirParams::with_tables`].
+pub fn with_tables(
+    name: &'static str,
+    shape: Shape,
+    tables: Tables,
+    failure: FailureBound,
+) -> Result<Candidate> {
+    if name != Depir::NAME {
+        let reason = format!("it has no tables of values: only {} has", Depir::NAME);
+        return Err(Error::Parameters { scheme: name, reason });
+    }
+    Ok(candidate_of(&DepirParams::with_tables(shape, tables, failure)?))
+}
+
+/// The tables of a prepared database of the scheme of this name, by its encoded parameters; `None` if it
+/// has none.
+///
+/// # Errors
+/// The errors of [`Parameters::decode`].
+pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<Tables>> {
+    if name != Depir::NAME {
+        return Ok(None);
+    }
+    Ok(DepirParams::decode(parameters)?.tabulation().map(Tables::from))
 }
 
 /// Batches over the scheme of this name.

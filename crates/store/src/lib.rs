@@ -30,12 +30,12 @@ mod publish;
 pub mod remote;
 mod resign;
 mod save;
+mod scratch;
 mod sealed_ids;
 mod signing;
 mod snapshot;
 mod snapshot_names;
 mod source;
-mod tables;
 mod update;
 mod writer;
 
@@ -48,11 +48,11 @@ pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
 pub use map::free_memory;
 pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
 pub use resign::{attach, sign};
+pub use scratch::ScratchFolder;
 pub use signing::{Sign, stored_log};
 pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
 pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
-pub use tables::TableFolder;
 pub use update::{
     Earlier, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, RollbackOptions, UpdateOptions, UpdateReport,
     Way, rollback, update,

@@ -1,6 +1,9 @@
 //! Figure 3, and answer times by number of tabulated variables.
 
 use papir_core::Progress;
+use papir_core::cost::Operation;
+use papir_core::scheme::Parameters;
+use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::simplex::{Simplex, terms};
 use papir_schemes::depir::structure::levels::Steps;
 use plotters::chart::ChartBuilder;
@@ -28,7 +31,7 @@ pub const CURVES: &[Sheet] = &[
     Sheet {
         kind: Kind::Figure,
         name: "depir-tabulated",
-        what: "Doubly-efficient PIR, tiny: answer time by tabulated variables, one step (about six minutes with --threads 2 --runs 1)",
+        what: "Doubly-efficient PIR, tiny: answer time by tabulated variables (minutes, and 10 GiB of memory)",
         run: |sets, effort, progress| tabulated(sets[0], effort, progress),
     },
 ];
@@ -85,48 +88,101 @@ fn figure_3() -> Rows {
     }
 }
 
-/// Maximum number of variables whose one-step tables for all primes fit into memory.
-const MOST: usize = 2;
+/// The ways of evaluation that the figure compares: on lines, then tables of more and more variables,
+/// and at the end the paper's tables of all, by the mixture that it measures and by two steps.
+fn ways(set: Set) -> Vec<Option<Tables>> {
+    let most = match set {
+        // Longer tables take too long to make in tests.
+        Set::Least => Some(Steps::Mixture(6)),
+        Set::Tiny | Set::Small => None,
+    };
+    let way = |tabulated, steps, points| Some(Tables { tabulated, steps, points });
+    let first = |count, steps| way(Tabulated::First(count), steps, Points::OnLines);
+    let paper = |steps| way(Tabulated::All, Some(steps), Points::OfPaper);
+    let mixture = if set == Set::Least { Steps::Mixture(6) } else { Steps::Mixture(PAPER_PRIMES) };
+    vec![
+        None,
+        first(0, Some(Steps::One)),
+        first(1, Some(Steps::One)),
+        first(2, most),
+        first(3, most),
+        way(Tabulated::All, most, Points::OnLines),
+        paper(mixture),
+        paper(Steps::Two),
+    ]
+}
+
+/// Primes that the paper's program looks up directly for its set tiny.
+const PAPER_PRIMES: usize = 42;
 
 fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let columns = [
+        "points",
         "tabulated",
+        "looked up + reduced",
         "tables",
         "preprocessing s",
         "answer s",
-        "points",
-        "multiplications",
-        "table bytes read",
+        "look-ups",
+        "products",
+        "table bytes used",
     ];
-    let (mut rows, mut points, mut correct) = (Vec::new(), Vec::new(), true);
-    for tabulated in std::iter::once(None).chain((0..=MOST).map(Some)) {
-        let report = measure(Config { tabulated, ..Config::of(set) }, effort, progress)?;
+    let (mut rows, mut ours, mut papers, mut correct) = (Vec::new(), Vec::new(), Vec::new(), true);
+    for by in ways(set) {
+        let report = measure(Config { by, ..Config::of(set) }, effort, progress)?;
         correct &= report.correct;
-        if let Some(tabulated) = tabulated {
-            points.push((tabulated as f64 + 1.0, report.answer_s));
+        if let (Some(tabulated), Some(tables)) = (report.tabulated, by) {
+            let curve = if tables.points == Points::OnLines { &mut ours } else { &mut papers };
+            curve.push((tabulated as f64 + 1.0, report.answer_s));
         }
+        let work = report.work;
         rows.push(vec![
-            tabulated.map_or_else(|| "on lines".to_owned(), |tabulated| tabulated.to_string()),
+            report.points.to_owned(),
+            report.tabulated.map_or_else(|| "no structure".to_owned(), |tabulated| tabulated.to_string()),
+            report.levels.map_or_else(String::new, |[direct, reduced]| format!("{direct} + {reduced}")),
             display(report.table_bytes),
             format!("{:.1}", report.preprocess_s),
             format!("{:.2}", report.answer_s),
-            format!("{:.2e}", report.work.points as f64),
-            format!("{:.2e}", report.work.multiplications as f64),
-            format!("{:.2e}", report.work.table_bytes_read as f64),
+            format!("{:.2e}", work.points as f64),
+            format!("{:.2e}", work.multiplications as f64),
+            format!("{:.2e}", work.table_bytes_read as f64),
         ]);
     }
+    rows.push(predicted(set)?);
     let notes = [
-        "With 0 tabulated variables, parts that points share are computed once, after sorting; with more, they are read from tables.",
-        "One-step tables of three or four variables for all primes exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
+        "With no variable tabulated, parts that points share are computed once, after sorting; with more, they are read from tables.",
+        "The last row is not measured: it has the look-ups and the tables of all primes in one step at the paper's points.",
     ];
     Ok(Rows {
         columns: titles(&columns),
         rows,
         notes: titles(&notes),
-        curves: vec![Curve { name: "structure".to_owned(), points }],
+        curves: vec![
+            Curve { name: "structure at points on lines".to_owned(), points: ours },
+            Curve { name: "structure at the paper's points".to_owned(), points: papers },
+        ],
         axes: ["1 + tabulated variables", "seconds"],
         correct,
     })
+}
+
+/// The row of the paper's tables of all variables in one step, which no memory holds.
+fn predicted(set: Set) -> Result<Vec<String>> {
+    let by = Tables { tabulated: Tabulated::All, steps: Some(Steps::One), points: Points::OfPaper };
+    let params = set.params()?.with_tables_of(by)?;
+    let lookups = params.describe().work.answer.times(Operation::Lookup);
+    let primes = params.table_lengths().len();
+    Ok(vec![
+        "of the paper, predicted".to_owned(),
+        params.simplex().variables.to_string(),
+        format!("{primes} + 0"),
+        display(params.table_bytes()),
+        String::new(),
+        String::new(),
+        format!("{lookups:.2e}"),
+        "0".to_owned(),
+        format!("{lookups:.2e}"),
+    ])
 }
 
 /// Draws the curves of a figure as SVG text, with a circle for each point.

@@ -33,7 +33,7 @@ pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Co
 /// Exact counts, from lists of primes, for a polynomial f of this simplex with coefficients of
 /// `log2_f` bits at points modulo q.
 pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> Count {
-    let levels = Levels::for_values(simplex, log2_f, log2_value(simplex, log2_f, q / 2.0), steps);
+    let levels = Levels::for_values(simplex, log2_f, log2_value(simplex, log2_f, q / 2.0), 0.0, steps);
     Count { lookups: levels.lookups() as f64, entries: levels.entries(simplex, simplex.variables) }
 }
 

@@ -19,7 +19,6 @@ pub mod sheet;
 mod sheets;
 
 pub use curves::{CURVES, draw};
-pub(crate) use set::parse_steps;
 pub use set::{Config, DepirReport, Set, measure};
 pub use sheets::SHEETS;
 

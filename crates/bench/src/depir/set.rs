@@ -6,17 +6,18 @@ use std::str::FromStr;
 use getrandom::SysRng;
 use papir_core::cost::Operation;
 use papir_core::scheme::{Client, Parameters, Server, Wire};
+use papir_core::scratch::{InMemory, Scratch};
 use papir_core::{Progress, Record, Shape, read_record};
 use papir_kernels::Backend;
 use papir_schemes::depir::client::DepirClient;
+use papir_schemes::depir::evaluation::{Points, Tables};
 use papir_schemes::depir::params::DepirParams;
 use papir_schemes::depir::server::DepirServer;
 use papir_schemes::depir::simplex::Simplex;
-use papir_schemes::depir::structure::levels::{Levels, Steps};
-use papir_schemes::depir::structure::table::{Memory, Store};
+use papir_schemes::depir::structure::levels::Levels;
 use papir_schemes::depir::structure::{Effort as LookupCounts, Structure};
 use papir_schemes::depir::wire::{DepirAnswer, DepirQuery};
-use papir_store::TableFolder;
+use papir_store::ScratchFolder;
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
@@ -80,10 +81,8 @@ impl FromStr for Set {
 pub struct Config<'a> {
     /// The parameters.
     pub set: Set,
-    /// Number of variables tabulated in the data structure; `None` for evaluation on lines.
-    pub tabulated: Option<usize>,
-    /// Reduction steps; `None` for one, or for two if more than two variables are tabulated.
-    pub steps: Option<Steps>,
+    /// Tables of the data structure; `None` for evaluation on lines.
+    pub by: Option<Tables>,
     /// Folder for tables stored as files; `None` to keep tables in memory.
     pub tables: Option<&'a Path>,
 }
@@ -91,22 +90,7 @@ pub struct Config<'a> {
 impl Config<'_> {
     /// Configuration of a set's benchmark on lines.
     pub const fn of(set: Set) -> Self {
-        Self { set, tabulated: None, steps: None, tables: None }
-    }
-}
-
-/// Parses `--steps`: `one`, `two`, or the number of primes that are looked up directly.
-///
-/// # Errors
-/// [`Error::Usage`].
-pub(crate) fn parse_steps(text: &str) -> Result<Steps> {
-    match text {
-        "one" => Ok(Steps::One),
-        "two" => Ok(Steps::Two),
-        other => other
-            .parse()
-            .map(Steps::Mixture)
-            .map_err(|_| Error::usage(format!("the steps `{other}`"), "one, two or a number of primes")),
+        Self { set, by: None, tables: None }
     }
 }
 
@@ -130,6 +114,8 @@ pub struct DepirReport {
     pub set: &'static str,
     /// "lines", or "structure".
     pub method: &'static str,
+    /// "on lines", or "of the paper": the points of the structure.
+    pub points: &'static str,
     /// Number of variables tabulated in the structure.
     pub tabulated: Option<usize>,
     /// Numbers of first-level primes that the structure looks up, and that it reduces again.
@@ -215,7 +201,6 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
 struct Bench {
     records: Synthetic,
     server: DepirServer,
-    structure: Option<Structure>,
     preprocess_s: f64,
 }
 
@@ -234,23 +219,16 @@ struct Run {
 
 impl Bench {
     fn prepare(config: Config<'_>, progress: &dyn Progress) -> Result<Self> {
-        let params = config.set.params()?;
-        let options = options(config, &params)?;
+        let params = config.params()?;
         let records = Synthetic::of(params.shape());
-        let (prepared, preprocess_s) = timed(|| -> Result<_> {
-            let server = DepirServer::setup(params, &records, &mut UnwrapErr(SysRng), progress)?;
-            let mut store: Box<dyn Store> = match config.tables {
-                Some(folder) => Box::new(TableFolder::open(folder).map_err(table_folder_error)?),
-                None => Box::new(Memory),
-            };
-            let structure = match options {
-                Some(options) => Some(server.structure(0, options, &mut *store, progress)?),
-                None => None,
-            };
-            Ok((server, structure))
-        });
-        let (server, structure) = prepared?;
-        Ok(Self { records, server, structure, preprocess_s })
+        let mut scratch: Box<dyn Scratch> = match config.tables {
+            Some(folder) => Box::new(ScratchFolder::open(folder).map_err(table_folder_error)?),
+            None => Box::new(InMemory),
+        };
+        let mut rng = UnwrapErr(SysRng);
+        let (server, preprocess_s) =
+            timed(|| DepirServer::setup_resumable(params, &records, &mut *scratch, &mut rng, progress));
+        Ok(Self { records, server: server?, preprocess_s })
     }
 
     /// Makes a query for as many indices as fit, and checks the returned records.
@@ -281,13 +259,11 @@ impl Bench {
         let params = self.server.params();
         let query = DepirQuery::decode(params, query)?;
         let ciphertexts = self.server.expand(&query);
-        let (residues, seconds) = timed(|| match &self.structure {
-            None => self.server.evaluate(&ciphertexts, 0),
-            Some(structure) => {
-                let (residues, lookups) = self.server.look_up(structure, &ciphertexts);
-                run.lookups = lookups;
-                Ok(residues)
-            }
+        let (residues, seconds) = timed(|| {
+            let points = self.server.points(&ciphertexts)?;
+            let (residues, lookups) = self.server.evaluate(&points, 0);
+            run.lookups = lookups;
+            Ok::<_, papir_core::Error>(residues)
         });
         run.evaluate = seconds;
         let (words, seconds) = timed(|| residues.map(|residues| self.server.switch(&residues)));
@@ -315,12 +291,17 @@ impl Bench {
         let median_of = |time: fn(&Run) -> f64| median(runs.iter().map(time).collect());
         let answer_s = median_of(|run| run.answer);
         let lookups = runs.last().map(|run| run.lookups).unwrap_or_default();
-        let levels = self.structure.as_ref().map(Structure::levels);
+        let tabulation = params.tabulation();
+        let levels = self.server.structure(0).map(Structure::levels);
         DepirReport {
             part: "depir",
             set: config.set.name(),
             method: if levels.is_some() { "structure" } else { "lines" },
-            tabulated: config.tabulated,
+            points: match tabulation.map(|tabulation| tabulation.points) {
+                Some(Points::OfPaper) => "of the paper",
+                _ => "on lines",
+            },
+            tabulated: tabulation.map(|tabulation| tabulation.tabulated),
             levels: levels.map(|levels: &Levels| [levels.first, levels.reduced.len()]),
             records: description.shape.records(),
             record_bytes: description.shape.record_bytes(),
@@ -337,14 +318,14 @@ impl Bench {
             query_bytes: description.sizes.query,
             answer_bytes: description.sizes.answer,
             preprocess_s: self.preprocess_s,
-            table_bytes: self.structure.as_ref().map_or(0, Structure::table_bytes),
+            table_bytes: self.server.structure(0).map_or(0, Structure::table_bytes),
             query_s: median_of(|run| run.query),
             answer_s,
             answer_ms_per_index: 1e3 * answer_s / params.ring_degree() as f64,
             evaluate_s: median_of(|run| run.evaluate),
             switch_s: median_of(|run| run.switch),
             extract_s: median_of(|run| run.extract),
-            work: match &self.structure {
+            work: match levels {
                 None => line_counters(params),
                 Some(_) => Counters {
                     points: lookups.points,
@@ -366,43 +347,28 @@ fn line_counters(params: &DepirParams) -> Counters {
     Counters { points: points as u64, multiplications: products as u64, table_bytes_read: 0 }
 }
 
-/// Returns the steps and the number of tabulated variables, or `None` for evaluation on lines.
-fn options(config: Config<'_>, params: &DepirParams) -> Result<Option<(Steps, usize)>> {
-    let Some(tabulated) = config.tabulated else {
-        if config.steps.is_some() || config.tables.is_some() {
-            return Err(Error::usage(
-                "--steps or --tables without --tabulated",
-                "--tabulated, with a number of variables",
-            ));
+impl Config<'_> {
+    /// The parameters of the set with its tables, if they fit the memory.
+    fn params(&self) -> Result<DepirParams> {
+        let params = self.set.params()?;
+        let Some(tables) = self.by else { return Ok(params) };
+        let params = params.with_tables_of(tables)?;
+        // With a folder, tables are built in memory one at a time.
+        let bytes = match self.tables {
+            None => params.table_bytes(),
+            Some(_) => params.table_lengths().into_iter().max().unwrap_or(0),
+        };
+        match memory::available().filter(|&free| bytes > free) {
+            None => Ok(params),
+            Some(free) => {
+                let expected = format!(
+                    "at most {} of free memory, for all tables or, with --tables, for the largest",
+                    display(free)
+                );
+                Err(Error::usage(format!("tables of {}", display(bytes)), expected))
+            }
         }
-        return Ok(None);
-    };
-    let simplex = params.simplex();
-    if tabulated > simplex.variables {
-        let expected = format!("at most {}", simplex.variables);
-        return Err(Error::usage(format!("{tabulated} tabulated variables"), expected));
     }
-    // One-step tables of more than two variables are too large for most machines.
-    let steps = config.steps.unwrap_or(if tabulated > 2 { Steps::Two } else { Steps::One });
-    let largest = params.bv().ring().primes().into_iter().max().unwrap_or_default();
-    let levels = Levels::new(simplex, largest, steps);
-    // With a folder, tables are built in memory one at a time.
-    let bytes = match (tabulated, config.tables) {
-        (0, _) => 0.0,
-        (_, None) => 2.0 * levels.entries(simplex, tabulated),
-        (_, Some(_)) => 2.0 * levels.largest_entries(simplex, tabulated),
-    };
-    if let Some(free) = memory::available()
-        && bytes > free as f64
-    {
-        let found = format!("tables of up to {}", display(bytes as u64));
-        let expected = format!(
-            "at most {} of free memory, for all tables or, with --tables, for the largest",
-            display(free)
-        );
-        return Err(Error::usage(found, expected));
-    }
-    Ok(Some((steps, tabulated)))
 }
 
 fn table_folder_error(error: impl ToString) -> Error {

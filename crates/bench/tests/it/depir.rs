@@ -4,6 +4,7 @@ use papir_bench::depir::sheet::Kind;
 use papir_bench::depir::{self, Config, Set};
 use papir_bench::effort::Effort;
 use papir_core::NoProgress;
+use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 use serde_json::Value;
 
@@ -16,8 +17,14 @@ fn every_method_measures_a_set() {
     let lines = depir::measure(LEAST, EFFORT, &NoProgress).unwrap();
     assert!(lines.correct && lines.compared == lines.batch && lines.table_bytes == 0);
     assert!(lines.work.multiplications > 0 && lines.work.table_bytes_read == 0);
-    for (tabulated, steps) in [(0, None), (1, Some(Steps::One)), (2, Some(Steps::Mixture(4))), (3, None)] {
-        let config = Config { tabulated: Some(tabulated), steps, tables: Some(&folder), ..LEAST };
+    for (tabulated, steps, points) in [
+        (0, None, Points::OnLines),
+        (1, Some(Steps::One), Points::OfPaper),
+        (2, Some(Steps::Mixture(4)), Points::OnLines),
+        (4, Some(Steps::Two), Points::OfPaper),
+    ] {
+        let by = Some(Tables { tabulated: Tabulated::First(tabulated), steps, points });
+        let config = Config { by, tables: Some(&folder), ..LEAST };
         let report = depir::measure(config, EFFORT, &NoProgress).unwrap();
         assert!(report.correct, "{tabulated} tabulated");
         assert_eq!(report.table_bytes > 0, tabulated > 0);

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use papir_core::{Description, Error, FailureBound, Goal, Shape, Sizes};
 use papir_lookup::{BucketTarget, Estimate, MAX_ROOM, OnDuplicate};
+use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
+use papir_schemes::depir::structure::levels::Steps;
 use papir_schemes::registry;
 use papir_store::{BuildOptions, ChooseBucket, Format, Preparation, Prepare, SkippedRow};
 
@@ -73,6 +75,22 @@ pub(crate) struct Arguments {
     /// are a little longer with less; some schemes keep only 2^-40.
     #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
     failure: FailureBound,
+    /// Evaluate by tables of the first J variables of the polynomial, or of all (depir): the time of a
+    /// query then does not grow with the number of records, but tables have gigabytes. By default,
+    /// evaluate on lines, which is faster.
+    #[arg(long, value_name = "J|all", conflicts_with_all = ["params", "goal", "batch"])]
+    tabulated: Option<Tabulated>,
+    /// Reductions before a look-up: one, two, or the number of primes that are looked up directly, while
+    /// the others are reduced again [default: the fewest look-ups in tables of 10 GiB].
+    #[arg(long, value_name = "one|two|N", requires = "tabulated")]
+    steps: Option<Steps>,
+    /// Keep finished tables in this folder, from which an interrupted build continues. It is yours to
+    /// delete.
+    #[arg(long, value_name = "FOLDER", requires = "tabulated")]
+    tables: Option<PathBuf>,
+    /// Agree to a database whose queries take more than a minute of this machine.
+    #[arg(long)]
+    yes: bool,
     /// Prepare for batches of up to K lookups (papir get --batch). A batch costs the server several
     /// times as much as one lookup, instead of K times; the database takes several times as much
     /// memory.
@@ -202,7 +220,11 @@ impl From<Duplicates> for OnDuplicate {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let options = options(arguments)?;
-    let lines = if options.scheme == AUTO { build_auto(arguments, &options)? } else { build(&options)? };
+    let lines = if options.scheme == AUTO {
+        build_auto(arguments, &options)?
+    } else {
+        build(&options, arguments.yes)?
+    };
     describe::print(&lines, &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -227,6 +249,12 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         failure: arguments.failure,
         params: arguments.params.clone(),
         bucket: arguments.bucket_bytes.map(BucketTarget::Grow),
+        tables: arguments.tabulated.map(|tabulated| Tables {
+            tabulated,
+            steps: arguments.steps,
+            points: Points::OnLines,
+        }),
+        scratch: arguments.tables.clone(),
         batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),
         verifiable: arguments.verifiable,
@@ -306,12 +334,15 @@ fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
     }
 }
 
-/// Builds the database with progress bars and returns the lines that describe it.
-fn build(options: &BuildOptions) -> Result<Lines, Failure> {
+/// Builds the database with progress bars and returns the lines that describe it. `agreed` is the
+/// operator's agreement to slow queries.
+fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
+    let rates = papir_plan::rates_file::load(None)?.rates;
     let announce = |description: &Description| {
         let Sizes { database, material, hint, .. } = description.sizes;
         announcement::print(&options.out, &description.shape, database + material + hint);
         announcement::compare_with_download(description);
+        announcement::agree_to_cost(description, &rates, agreed)
     };
     let report = papir_store::build_announced(options, &announce, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {
@@ -327,9 +358,10 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
 
 /// Builds with the scheme that `papir plan` recommends for the records, and reports the choice.
 fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
-    if arguments.goal.is_some() || arguments.batch.is_some() || arguments.params.is_some() {
+    let chosen = [arguments.batch.is_some(), arguments.params.is_some(), arguments.tabulated.is_some()];
+    if arguments.goal.is_some() || chosen.contains(&true) {
         return Err(Failure::new(
-            "--goal, --params and --batch choose the parameters of one scheme: --scheme auto chooses by time",
+            "--goal, --params, --tabulated and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
     let loaded = papir_plan::rates_file::load(None)?;
@@ -376,11 +408,12 @@ pub(crate) fn keyed_csv(
     (key, value): (&str, &str),
     scheme: &str,
 ) -> Result<Lines, Failure> {
-    build(&BuildOptions {
+    let options = BuildOptions {
         format: Some(Format::Csv),
         key: Some(key.to_owned()),
         values: vec![value.to_owned()],
         scheme: scheme.to_owned(),
         ..BuildOptions::new(source, out)
-    })
+    };
+    build(&options, false)
 }

@@ -83,6 +83,78 @@ fn depir_looks_up_a_file_of_numbers_in_one_query() {
     fails_with(&["get", &service.url, "--batch", &outside], &["90", "out of range"]);
 }
 
+/// Tables are made once and kept in their folder, belong to the snapshot, and answer what lines answer;
+/// damaged ones are found when the database is opened.
+#[test]
+fn depir_answers_by_tables() {
+    let folder = Folder::new();
+    let raw: String = (10..30).map(|number| number.to_string()).collect();
+    let (source, out, kept) =
+        (folder.write("numbers.bin", raw), folder.path("n.papir"), folder.path("tables"));
+    let common = ["--format", "raw", "--record-bytes", "2", "--scheme", "depir"];
+    let tables = ["--tabulated", "all", "--steps", "two"];
+    let base = [&["build", &source, "--out", &out], &common[..]].concat();
+    let files = || -> Vec<_> {
+        let mut files: Vec<_> = std::fs::read_dir(&kept)
+            .unwrap()
+            .map(|file| file.map(|file| (file.path(), file.metadata().unwrap().modified().unwrap())).unwrap())
+            .collect();
+        files.sort();
+        files
+    };
+    let with_tables = [&base[..], &tables, &["--tables", &kept]].concat();
+    let built = succeeds(&with_tables);
+    assert!(built.contains("tables of"), "{built}");
+    // An interrupted build continues with the missing table.
+    let before = files();
+    assert!(before.len() > 3);
+    std::fs::remove_file(&before[0].0).unwrap();
+    succeeds(&with_tables);
+    let after = files();
+    assert_eq!((&after[1..], after.len()), (&before[1..], before.len()), "made again");
+    assert_ne!(after[0].1, before[0].1);
+    // The snapshot needs the folder no longer.
+    std::fs::remove_dir_all(&kept).unwrap();
+    let service = Service::start(&[&out], &[]);
+    let numbers = folder.write("many.txt", "3\n19\n3\n0\n");
+    let (found, costs) = batch(&service, &numbers);
+    let values: Vec<_> = found.iter().map(|line| line["value"].as_str().unwrap()).collect();
+    assert_eq!((values, &costs["requests"]), (vec!["13", "29", "13", "10"], &1.into()));
+    drop(service);
+    // An update keeps the tables' kind.
+    let changes = folder.write("changes.csv", "index,value\n3,zz\n");
+    succeeds(&["update", &out, "--from", &changes]);
+    assert!(succeeds(&["inspect", &out]).contains("tables of"));
+    // A flipped byte of the last table.
+    let mut bytes = std::fs::read(&out).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&out, bytes).unwrap();
+    fails_with(&["serve", "--check-config", &out], &["damaged"]);
+
+    let refused = |more: &[&str], words: &[&str]| fails_with(&[&base[..], more].concat(), words);
+    refused(&["--tabulated", "17"], &["no ring and tables"]);
+    refused(&["--tabulated", "some"], &["a number, or all"]);
+    refused(&["--tabulated", "1", "--goal", "balanced"], &["--goal"]);
+    refused(&["--tables", &kept], &["--tabulated"]);
+    let inspire = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "2"];
+    fails_with(&[&inspire[..], &["--tabulated", "all"]].concat(), &["inspire", "no tables of values"]);
+}
+
+/// A database whose queries take more than a minute is built only with the operator's agreement.
+#[test]
+fn slow_queries_need_an_agreement() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("long.bin", vec![7; 40_000 * 32]), folder.path("long.papir"));
+    let build =
+        ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "32", "--scheme", "depir"];
+    fails_with(&build, &["products", "of messages", "min", "give --yes"]);
+    assert!(!std::path::Path::new(&out).exists());
+    let output = papir(&[&build[..], &["--yes"]].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("min"), "{said}");
+}
+
 /// Small databases are fetched whole: the file is small, lookups and batches of keys take one short
 /// exchange each, and a new version is fetched again.
 #[test]

@@ -16,6 +16,8 @@ const TRICKLING: usize = 500;
 const REGISTERING: usize = 200;
 const FLOODING: usize = 64;
 const LOOKUPS: usize = 200;
+/// Most measurements of lookups without strangers and among them.
+const ROUNDS: usize = 5;
 /// Pause of a stranger between two requests, so that all of them need little of the processor.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -74,6 +76,19 @@ impl Strangers<'_> {
             }
             sleep(PAUSE);
         }
+    }
+
+    /// Runs `honest` while all strangers are active. `begin` begins a registration.
+    fn during<T>(&self, begin: &[u8], flood: &[u8], honest: impl FnOnce() -> T) -> T {
+        thread::scope(|scope| {
+            scope.spawn(|| self.trickle());
+            (0..REGISTERING).for_each(|_| drop(scope.spawn(|| self.repeat(begin))));
+            (0..FLOODING).for_each(|_| drop(scope.spawn(|| self.repeat(flood))));
+            sleep(Duration::from_secs(2));
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(honest));
+            self.stopped.store(true, Ordering::SeqCst);
+            done.expect("every lookup is answered")
+        })
     }
 }
 
@@ -136,29 +151,24 @@ fn strangers_do_not_hold_up_an_honest_client() {
         ..Options::default()
     };
     let mut connection = Connection::open_with(&service.url, &options).unwrap();
-    let unloaded = p95(&times(&mut connection));
-
-    let strangers = Strangers {
-        address: service.url.strip_prefix("http://").unwrap(),
-        token: &stranger,
-        stopped: AtomicBool::new(false),
-        requests: AtomicUsize::new(0),
-    };
     let query = query(&service, &honest);
-    let flood = [strangers.head("words/query", query.len(), "").into_bytes(), query].concat();
     let length = format!("papir-upload-length: {}\r\n", keys_length(&service, &honest));
-    let begin = strangers.head("registered/clients", 0, &length).into_bytes();
-    let loaded = thread::scope(|scope| {
-        scope.spawn(|| strangers.trickle());
-        (0..REGISTERING).for_each(|_| drop(scope.spawn(|| strangers.repeat(&begin))));
-        (0..FLOODING).for_each(|_| drop(scope.spawn(|| strangers.repeat(&flood))));
-        sleep(Duration::from_secs(2));
-        let loaded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| p95(&times(&mut connection))));
-        strangers.stopped.store(true, Ordering::SeqCst);
-        loaded.expect("every lookup is answered")
+    // Other tests may load the machine in one of the two measurements of a round, not in all rounds.
+    let fair = (0..ROUNDS).any(|_| {
+        let unloaded = p95(&times(&mut connection));
+        let strangers = Strangers {
+            address: service.url.strip_prefix("http://").unwrap(),
+            token: &stranger,
+            stopped: AtomicBool::new(false),
+            requests: AtomicUsize::new(0),
+        };
+        let begin = strangers.head("registered/clients", 0, &length).into_bytes();
+        let flood = [strangers.head("words/query", query.len(), "").as_bytes(), &query].concat();
+        let loaded = strangers.during(&begin, &flood, || p95(&times(&mut connection)));
+        let requests = strangers.requests.load(Ordering::SeqCst);
+        println!("p95 {unloaded:?} unloaded, {loaded:?} under {requests} requests of strangers");
+        assert!(requests > 1000, "{requests}");
+        loaded <= (5 * unloaded).max(Duration::from_millis(50))
     });
-    let requests = strangers.requests.load(Ordering::SeqCst);
-    println!("p95 {unloaded:?} unloaded, {loaded:?} under {requests} requests of strangers");
-    assert!(requests > 1000, "{requests}");
-    assert!(loaded <= (5 * unloaded).max(Duration::from_millis(50)), "{unloaded:?}, {loaded:?}");
+    assert!(fair, "strangers hold up an honest client");
 }

@@ -13,6 +13,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::scheme::UpdateEstimate;
+use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Candidate, Change, Choice, Description, Error, FailureBound, Goal, NoProgress, NotPrivate, OwnerKey,
@@ -83,6 +84,22 @@ pub trait ErasedScheme: Send + Sync {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
+
+    /// [`ErasedScheme::setup_candidate`], which keeps finished parts of a long preparation in `scratch`
+    /// and finds them there.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::setup_candidate`] and of `scratch`.
+    fn setup_resumable(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        _scratch: &mut dyn Scratch,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        self.setup_candidate(parameters, records, rng, progress)
+    }
 
     /// Chooses parameters for a goal, with the default failure probability, and prepares a
     /// database.

@@ -16,6 +16,7 @@ use crate::envelope::{self, Header, Kind};
 use crate::scheme::{
     Choice, Client, Goal, Parameters, Scheme, Server, Session, Target, UpdateEstimate, Wire,
 };
+use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress, Record,
@@ -127,6 +128,19 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         setup_with::<S>(self.permit(S::Params::decode(parameters)?)?, records, rng, progress)
+    }
+
+    fn setup_resumable(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        scratch: &mut dyn Scratch,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let params = self.permit(S::Params::decode(parameters)?)?;
+        let server = S::Server::setup_resumable(params, records, scratch, rng, progress)?;
+        Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))
     }
 
     fn setup(

@@ -17,3 +17,4 @@ pub(crate) mod ntt;
 pub(crate) mod peak;
 pub(crate) mod pointwise;
 pub(crate) mod poly_eval;
+pub(crate) mod small_prime;

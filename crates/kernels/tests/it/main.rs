@@ -16,3 +16,4 @@ mod ntt;
 mod peak;
 mod pointwise;
 mod poly_eval;
+mod small_prime;

@@ -66,7 +66,7 @@ impl Client<Depir> for DepirClient {
         for (coordinate, points) in points.chunks_exact(indices.len()).enumerate() {
             message.fill(0);
             message[..points.len()].copy_from_slice(points);
-            params.tables.slots.encode(&mut message);
+            params.shared.slots.encode(&mut message);
             let fresh = (coordinate > 0).then(|| coordinate_mask(params, &seed, coordinate));
             let mask = fresh.as_ref().unwrap_or(&first);
             bodies.append(&mut key.encrypt(params.bv(), mask, &message, &mut secret));
@@ -84,7 +84,7 @@ impl Client<Depir> for DepirClient {
         for (chunk, ciphertext) in answer.words.chunks_exact(params.answer_words() / chunks).enumerate() {
             let mut found = secret.key.decrypt(params.bv(), &self.lift, kept, ciphertext);
             sound &= found.largest <= Lift::SLACK;
-            params.tables.slots.decode(&mut found.coefficients);
+            params.shared.slots.decode(&mut found.coefficients);
             let mut slots = Zeroizing::new(vec![0; found.coefficients.len()]);
             pointwise::scale(&mut slots, &found.coefficients, self.factor, modulus);
             for (unit, &slot) in units.chunks_exact_mut(unit).zip(slots.iter()) {

@@ -23,7 +23,7 @@ const BLOCK: usize = 1024;
 
 /// Points of all slots modulo one prime, as lines parametrised by their first coordinate.
 pub struct Lines<'a> {
-    modulus: Modulus,
+    pub(super) modulus: Modulus,
     /// b₁ and a₁.
     first: [&'a [u32]; 2],
     /// Values of the other coordinates where the first is 0: a row of all slots for each.
@@ -53,8 +53,29 @@ impl<'a> Lines<'a> {
     }
 
     /// Slots.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.first[0].len()
+    }
+
+    /// The points whose first coordinate is x: a row of all slots for each other coordinate.
+    pub(super) fn at(&self, x: u32) -> Vec<Vec<u32>> {
+        let rows = self.starts.chunks_exact(self.len()).zip(self.slopes.chunks_exact(self.len()));
+        let row = |(start, slope): (&[u32], &[u32])| {
+            let mut row = vec![0; start.len()];
+            pointwise::scale(&mut row, slope, x, self.modulus);
+            pointwise::add_assign(&mut row, start, self.modulus);
+            row
+        };
+        rows.map(row).collect()
+    }
+
+    /// Interpolates polynomials in Y from values at the points whose first coordinate is 0, 1, …, D: a
+    /// row of all slots each. Returns the coefficients of 1, Y, …, Y^D, a row of all slots each.
+    pub(super) fn interpolate(&self, values: &[u32]) -> Vec<u32> {
+        let nodes: Vec<u32> = (0..(values.len() / self.len()) as u32).collect();
+        let mut rows = coefficients(self.modulus, &nodes, values);
+        substitute(self.modulus, &mut rows, self.first[0], self.first[1]);
+        rows
     }
 
     /// Evaluates f, given by its coefficients modulo t, on the lines. Returns the coefficients of

@@ -12,7 +12,7 @@
 //! | σ: index → point | [`simplex::Simplex::points`] |
 //! | ASHE (section 4.2) | [`papir_lattice::bv`] |
 //! | Fourier decomposition of ciphertexts (section 6) | [`lines::values`] at [`lines::nodes`] |
-//! | Algorithm 4, lines 20–28: evaluation | [`lines`]; as in the paper, [`structure`] |
+//! | Algorithm 4, lines 20–28: evaluation | [`lines`]; by tables, [`structure`] |
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
 //!
@@ -21,7 +21,10 @@
 //! D. Values there determine a polynomial as well as those at roots of unity do, and only the D + 1
 //! contractions of f in one variable fewer are evaluated.
 
+mod choice;
 pub mod client;
+pub mod evaluation;
+pub mod evaluator;
 pub mod interpolation;
 pub mod lines;
 pub mod params;
@@ -40,7 +43,7 @@ use crate::shared::messages::EmptyPublic;
 pub use params::Depir;
 
 impl Scheme for Depir {
-    const NAME: &'static str = "depir";
+    const NAME: &'static str = choice::NAME;
     const ID: u16 = 17;
     const PRIVACY: Privacy = Privacy::Private;
 

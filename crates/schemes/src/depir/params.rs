@@ -1,25 +1,24 @@
 //! Parameters for a shape: ring, polynomial, primes, and their search.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use papir_core::codec::Writer;
-use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Parameters, Scheme, Target};
+use papir_core::cost::{Counts, Operation, Rates, Work};
+use papir_core::scheme::{Parameters, Scheme, Target, of_goals};
 use papir_core::{Description, Error, FailureBound, Goal, Limits, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
-use papir_lattice::bv::noise;
-use papir_lattice::bv::params::{BvParams, MAX_DEGREE, PLAINTEXT, SIGMA};
+use papir_lattice::bv::params::{BvParams, PLAINTEXT, SIGMA};
 use papir_lattice::bv::slots::Slots;
-use papir_lattice::security::{Secret, require_128};
-use papir_ring::prime::ntt_primes_below;
 use papir_ring::rns::log2_product;
 
+use super::choice::{Choice, LARGEST, NAME, primes};
+use super::evaluation::{Points, Tables, Tabulated, Tabulation};
 use super::lines;
 use super::simplex::Simplex;
+use super::structure::Form;
 use crate::shared::messages::{SEED_BYTES, read_all, read_shape, write_shape};
 use crate::shared::parameters::{
-    best, check_default_only, one_record, refused, score, sealed, sealed_public, security, unfit,
+    check_default_only, one_record, refused, sealed, sealed_public, security, unfit,
 };
 use crate::shared::units::Units;
 
@@ -32,22 +31,8 @@ const MAX_CHUNKS: usize = 16;
 pub(super) const CHUNK_BYTES: usize = 2;
 /// The most primes.
 const MAX_PRIMES: usize = 64;
-/// Candidate ring degrees.
-const DEGREES: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
-/// Candidate numbers of variables.
-const VARIABLES: RangeInclusive<usize> = 1..=16;
-/// log₂ of the probability that an evaluation exceeds its bound, and the same for modulus
-/// switching.
-const FAILURE_LOG2: f64 = -46.0;
 /// Reason that no failure probability below 2⁻⁴⁰ is proved.
 const MOMENTS: &str = "phases are bounded by the moments of independent Gaussian slots";
-/// Bits between the bound on a phase and the modulus. Evaluation and switching may each fill an
-/// eighth, together the quarter that a client accepts.
-const ROOM_BITS: f64 = 3.0;
-/// log₂ of the bound on primes.
-const LOG2_LARGEST: f64 = 28.0;
-/// Seconds for a term at a point.
-const TERM_SECONDS: f64 = 3e-10;
 
 /// Doubly-efficient PIR.
 pub struct Depir;
@@ -60,12 +45,14 @@ pub struct DepirParams {
     pub(super) choice: Choice,
     /// Number of primes in an answer, the first ones.
     pub(super) kept: usize,
-    pub(super) tables: Arc<Tables>,
+    /// Tables of f; `None` for evaluation on lines.
+    tabulation: Option<Tabulation>,
+    pub(super) shared: Arc<Shared>,
 }
 
-/// Tables shared by copies of the parameters.
+/// What copies of the parameters share.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(super) struct Shared {
     bv: BvParams,
     /// The slots of plaintexts.
     pub(super) slots: Slots,
@@ -153,7 +140,63 @@ impl DepirParams {
         }
         let bv = BvParams::new(choice.ring_degree, primes).map_err(unfit(scheme))?;
         let slots = Slots::new(choice.ring_degree).map_err(|error| unfit(scheme)(error.into()))?;
-        Ok(Self { units, choice, kept, tables: Arc::new(Tables { bv, slots }) })
+        Ok(Self { units, choice, kept, tabulation: None, shared: Arc::new(Shared { bv, slots }) })
+    }
+
+    /// The best parameters for evaluation by such tables.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] if no tables are
+    /// short enough, or another failure probability is asked for.
+    pub fn with_tables(shape: Shape, tables: Tables, failure: FailureBound) -> Result<Self> {
+        let units = units_of(shape)?;
+        let chunks = units.unit_bytes / CHUNK_BYTES;
+        check_default_only(NAME, Choice::failure_log2(chunks), failure, MOMENTS)?;
+        let (choice, tabulation) = Choice::best_with(units.units(), chunks, tables)?;
+        Self::with_order(units, choice, 1)?.tabulated(tabulation)
+    }
+
+    /// The same parameters, with evaluation by tables.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or too long tables.
+    pub fn tabulated(self, tabulation: Tabulation) -> Result<Self> {
+        tabulation.form(self.choice.simplex, LARGEST).table_bytes(self.choice.simplex)?;
+        Ok(Self { tabulation: Some(tabulation), ..self })
+    }
+
+    /// The same parameters, with evaluation by such tables.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] if no tables are short enough.
+    pub fn with_tables_of(self, tables: Tables) -> Result<Self> {
+        let tabulation = tables.of(self.choice.simplex, LARGEST, self.chunks()).ok_or_else(|| {
+            refused(NAME)(
+                "no such tables have less than 10 GiB, or with these steps 2^40 bytes a prime".to_owned(),
+            )
+        })?;
+        self.tabulated(tabulation)
+    }
+
+    /// The tables of f; `None` for evaluation on lines.
+    pub fn tabulation(&self) -> Option<Tabulation> {
+        self.tabulation
+    }
+
+    /// Form of each chunk's structure.
+    pub(super) fn form(&self) -> Option<Form> {
+        self.tabulation.map(|tabulation| tabulation.form(self.choice.simplex, LARGEST))
+    }
+
+    /// Bytes of each prime's table of a chunk; none for evaluation on lines.
+    pub fn table_lengths(&self) -> Vec<u64> {
+        let lengths = self.form().map(|form| form.table_lengths(self.choice.simplex));
+        lengths.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Bytes of the tables of all chunks.
+    pub fn table_bytes(&self) -> u64 {
+        self.table_lengths().iter().sum::<u64>() * self.chunks() as u64
     }
 
     /// The simplex of m and D: the points of entries and the exponents of f.
@@ -168,7 +211,7 @@ impl DepirParams {
 
     /// The ring, its error and its security.
     pub fn bv(&self) -> &BvParams {
-        &self.tables.bv
+        &self.shared.bv
     }
 
     /// Number of polynomials: entries modulo t in each unit of records.
@@ -203,7 +246,7 @@ impl DepirParams {
             public: sealed_public(self.encode().len(), 0),
             query: sealed(SEED_BYTES + packed(self.query_words())),
             answer: sealed(packed(self.answer_words())),
-            database: 4 * self.coefficients() as u64,
+            database: 4 * self.coefficients() as u64 + self.table_bytes(),
             material: self.units.shape.total_bytes(),
             ..Sizes::default()
         }
@@ -211,15 +254,31 @@ impl DepirParams {
 
     fn work(&self) -> Work {
         let ring = self.bv().ring();
-        let terms = self.chunks() as f64 * self.choice.terms(ring.len());
         let Simplex { variables, degree } = self.choice.simplex;
-        // Divided differences and conversion to powers, along each variable.
-        let steps = self.coefficients() * variables * degree.max(1);
+        // Divided differences and conversion to powers, along each variable. An entry of a table takes
+        // about four such steps.
+        let steps = (self.coefficients() * variables * degree.max(1)) as f64;
+        let entries = self.table_bytes() as f64;
         let words = |count: usize| Counts::new().with(Operation::Word, count as f64, 1);
+        let around = words(self.query_words() + self.answer_words());
+        let chunks = self.chunks() as f64;
+        let answer = match self.tabulation {
+            None => around.with(Operation::Term, chunks * self.choice.terms(ring.len()), ring.len()),
+            Some(tabulation) => {
+                let (lookups, products) = tabulation.work(self.choice.simplex, LARGEST);
+                let values = chunks * self.choice.values(ring.len());
+                let parts = degree + 1;
+                around.with(Operation::Lookup, values * lookups, parts).with(
+                    Operation::Term,
+                    values * products,
+                    parts,
+                )
+            }
+        };
         Work {
-            setup: Counts::new().with(Operation::Interpolate, steps as f64, 1),
+            setup: Counts::new().with(Operation::Interpolate, steps + 4.0 * entries, 1),
             query: words(self.query_words()),
-            answer: words(self.query_words() + self.answer_words()).with(Operation::Term, terms, ring.len()),
+            answer,
             extract: words(self.answer_words()),
         }
     }
@@ -234,9 +293,28 @@ impl Parameters for DepirParams {
         Self::with_order(units, choice, 1)
     }
 
+    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
+        let mut candidates = of_goals::<Self>(shape, failure)?;
+        // Tables are an offer where they are faster, if any are short enough.
+        let tables = Self::with_tables(
+            shape,
+            Tables { tabulated: Tabulated::All, steps: None, points: Points::OnLines },
+            failure,
+        )
+        .ok();
+        let seconds = |params: &Self| params.work().answer.core_seconds(&Rates::BUILT_IN);
+        let least = candidates.iter().map(seconds).fold(f64::INFINITY, f64::min);
+        candidates.extend(tables.filter(|tables| seconds(tables) < least));
+        Ok(candidates)
+    }
+
     fn label(&self) -> String {
         let Simplex { variables, degree } = self.choice.simplex;
-        format!("{} slots, {variables} variables of degree {degree}", self.choice.ring_degree)
+        let label = format!("{} slots, {variables} variables of degree {degree}", self.choice.ring_degree);
+        match self.tabulation {
+            None => label,
+            Some(tabulation) => format!("{label}, {}", tabulation.label()),
+        }
     }
 
     fn shape(&self) -> Shape {
@@ -271,6 +349,7 @@ impl Parameters for DepirParams {
                 ("log2 reply modulus", format!("{:.1}", log2_product(&ring.primes()[..self.kept]))),
                 ("log2 noise", format!("{:.1}", self.choice.noise_bits())),
                 ("chunks", self.chunks().to_string()),
+                ("f", self.tabulation.map_or("on lines".to_owned(), Tabulation::label)),
             ],
             work: self.work(),
         }
@@ -285,11 +364,14 @@ impl Parameters for DepirParams {
         for prime in primes {
             writer.u32(prime);
         }
+        if let Some(tabulation) = self.tabulation {
+            tabulation.encode(&mut writer);
+        }
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (units, ring_degree, variables, primes, kept) =
+        let (units, ring_degree, variables, primes, kept, tabulation) =
             read_all("depir's parameters", bytes, |reader| {
                 let units = units_of(read_shape(reader)?)?;
                 let (ring_degree, variables) = (reader.u32()? as usize, usize::from(reader.u16()?));
@@ -300,12 +382,18 @@ impl Parameters for DepirParams {
                 }
                 let kept = usize::from(reader.u16()?);
                 let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
-                Ok((units, ring_degree, variables, primes, kept))
+                // Earlier builds wrote nothing more, and evaluated on lines.
+                let rest = Some(reader.rest()).filter(|rest| !rest.is_empty());
+                let tabulation =
+                    rest.map(|rest| read_all("depir's tables", rest, Tabulation::decode)).transpose()?;
+                Ok((units, ring_degree, variables, primes, kept, tabulation))
             })?;
         if !primes.is_sorted_by(|a, b| a > b) {
             return Err(Error::malformed("depir's primes", "primes out of order", "descending ones"));
         }
-        Self::with_primes(units, Choice::new(units.units(), ring_degree, variables)?, &primes, kept)
+        let choice = Choice::new(units.units(), ring_degree, variables)?;
+        let params = Self::with_primes(units, choice, &primes, kept)?;
+        tabulation.map_or(Ok(params.clone()), |tabulation| params.tabulated(tabulation))
     }
 }
 
@@ -324,135 +412,4 @@ fn units_of(shape: Shape) -> Result<Units> {
         return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
     }
     Units::new(shape, CHUNK_BYTES * chunks)
-}
-
-/// Free values of the parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    /// n.
-    pub(super) ring_degree: usize,
-    /// m and D.
-    pub(super) simplex: Simplex,
-}
-
-impl Choice {
-    /// The simplex of this many variables that holds the entries.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`].
-    fn new(entries: u64, ring_degree: usize, variables: usize) -> Result<Self> {
-        let simplex = Simplex::holding(entries, variables);
-        let bounds = [
-            ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
-            ("a polynomial's variables", simplex.variables, 1, *VARIABLES.end()),
-            ("a polynomial's degree", simplex.degree, 0, papir_kernels::poly_eval::MAX_DEGREE),
-        ];
-        for (what, found, least, most) in bounds {
-            if !(least..=most).contains(&found) {
-                return Err(Error::out_of_bounds(what, found as u64, format!("{least} to {most}")));
-            }
-        }
-        Ok(Self { ring_degree, simplex })
-    }
-
-    /// The best choice for this many entries of `chunks` chunks.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] if no ring is large enough.
-    fn best(entries: u64, chunks: usize, goal: Goal) -> Result<Self> {
-        let simplices = VARIABLES.map(|variables| Simplex::holding(entries, variables)).collect::<Vec<_>>();
-        let choices = DEGREES
-            .into_iter()
-            .flat_map(|ring_degree| simplices.iter().map(move |&simplex| Self { ring_degree, simplex }));
-        let possible = choices.filter(|choice| choice.is_possible());
-        best(possible, |choice| choice.cost(goal, chunks)).ok_or_else(|| {
-            let reason = "no ring up to degree 2^15 evaluates a polynomial of";
-            refused(Depir::NAME)(format!("{reason} {entries} values securely"))
-        })
-    }
-
-    /// log₂ of a bound on the coefficients of an evaluation's phase.
-    pub(super) fn noise_bits(self) -> f64 {
-        let Simplex { variables, degree } = self.simplex;
-        let largest = f64::from(PLAINTEXT / 2);
-        noise::evaluation(self.ring_degree, variables, degree, largest, FAILURE_LOG2)
-    }
-
-    /// log₂ of the least Q.
-    fn modulus_bits(self) -> f64 {
-        (self.noise_bits() + ROOM_BITS).max(self.reply_bits())
-    }
-
-    /// log₂ of a bound on what modulus switching adds to a phase's coefficients.
-    pub(super) fn switching_bits(self) -> f64 {
-        noise::switching(self.ring_degree, self.simplex.degree, FAILURE_LOG2)
-    }
-
-    /// log₂ of the least modulus of an answer.
-    fn reply_bits(self) -> f64 {
-        self.switching_bits() + ROOM_BITS
-    }
-
-    /// log₂ of the probability that one of a query's `chunks` answers does not decode.
-    fn failure_log2(chunks: usize) -> f64 {
-        (chunks as f64).log2() + 1.0 + FAILURE_LOG2
-    }
-
-    /// Multiplications of one answer's evaluation: slots, primes, points of Y, terms in one
-    /// variable fewer.
-    fn terms(self, primes: usize) -> f64 {
-        let points = self.ring_degree * primes * (self.simplex.degree + 1);
-        points as f64 * self.simplex.rest() as f64
-    }
-
-    /// Primes of the least Q.
-    fn primes(self) -> usize {
-        (self.modulus_bits() / LOG2_LARGEST).ceil() as usize
-    }
-
-    /// Bytes of a query and of its answers in `chunks` chunks, ignoring the excess length of
-    /// primes.
-    fn bytes(self, chunks: usize) -> (f64, f64) {
-        let Simplex { variables, degree } = self.simplex;
-        let coefficients = self.ring_degree as f64 / 8.0;
-        let answer = (degree + 1) as f64 * self.reply_bits() * chunks as f64;
-        (coefficients * variables as f64 * self.modulus_bits(), coefficients * answer)
-    }
-
-    /// Cost of a query under a goal, answered in `chunks` chunks. Time counts for each of n
-    /// indices: a single index is cheaper in another scheme.
-    fn cost(self, goal: Goal, chunks: usize) -> f64 {
-        let (query, answer) = self.bytes(chunks);
-        let seconds = chunks as f64 * self.terms(self.primes()) * TERM_SECONDS;
-        let indices = if goal == Goal::MinCommunication { 1 } else { self.ring_degree };
-        score(goal, query + answer, seconds) / indices as f64
-    }
-
-    /// True if the polynomial can be evaluated and the ring is secure.
-    fn is_possible(self) -> bool {
-        // The primes' product slightly exceeds the bits.
-        self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE
-            && require_128(self.ring_degree, self.modulus_bits() + 2.0, Secret::Ternary, SIGMA).is_ok()
-    }
-}
-
-/// Returns primes that are 1 modulo twice the order, with at least this product: as few as possible
-/// below 2²⁸, of similar size, largest first.
-///
-/// # Errors
-/// [`Error::Parameters`] if there are not enough.
-fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
-    let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
-    for count in least..=least + 2 {
-        let mut log2_bound = bits / count as f64;
-        while log2_bound <= LOG2_LARGEST {
-            let primes = ntt_primes_below(log2_bound.exp2() as u32, order, count);
-            if primes.len() == count && log2_product(&primes) >= bits {
-                return Ok(primes);
-            }
-            log2_bound += 0.01;
-        }
-    }
-    let reason = format!("too few primes that are 1 modulo {} below 2^28", 2 * order);
-    Err(refused(Depir::NAME)(reason))
 }

@@ -1,23 +1,20 @@
 //! The server: preprocessing and online phase of Algorithm 4.
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session};
+use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed,
 };
-use papir_kernels::ntt::NttTable;
-use papir_kernels::pointwise::Modulus;
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_lattice::bv::switch::Switch;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::evaluator::{Ciphertexts, Evaluator, QueryPoints};
 use super::interpolation::interpolate;
-use super::lines::{self, Lines};
 use super::params::{CHUNK_BYTES, Depir, DepirParams};
-use super::structure::levels::Steps;
-use super::structure::table::Store;
-use super::structure::{Effort, Points, Structure};
+use super::structure::{Effort, Structure};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
 use crate::shared::messages::EmptyPublic;
 use crate::shared::stored_records;
@@ -31,24 +28,29 @@ pub struct DepirServer {
     packed: Blob,
     /// Coefficients modulo t of a polynomial for each chunk.
     coefficients: BlobSlice<u32>,
+    evaluator: Evaluator,
     switch: Switch,
-}
-
-/// A query's ciphertexts, as values.
-pub struct Ciphertexts<'a> {
-    bodies: &'a [u32],
-    masks: Vec<Vec<u32>>,
 }
 
 impl Server<Depir> for DepirServer {
     fn setup(
         params: DepirParams,
         records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        Self::setup_resumable(params, records, &mut InMemory, rng, progress)
+    }
+
+    fn setup_resumable(
+        params: DepirParams,
+        records: &dyn Records,
+        scratch: &mut dyn Scratch,
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
         let packed = stored_records::copy(Depir::NAME, params.shape(), records, progress)?;
-        Self::prepared(params, packed, progress)
+        Self::prepared(params, packed, scratch, progress)
     }
 
     fn params(&self) -> &DepirParams {
@@ -69,7 +71,7 @@ impl Server<Depir> for DepirServer {
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
-        Self::prepared(self.params.clone(), packed, progress)
+        Self::prepared(self.params.clone(), packed, &mut InMemory, progress)
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -78,7 +80,8 @@ impl Server<Depir> for DepirServer {
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(RECORDS, &[&self.packed])?;
-        sink.put(POLYNOMIALS, &[self.coefficients.bytes()])
+        sink.put(POLYNOMIALS, &[self.coefficients.bytes()])?;
+        self.evaluator.save(sink)
     }
 
     fn load(params: DepirParams, source: &dyn SectionSource) -> Result<Self> {
@@ -89,7 +92,8 @@ impl Server<Depir> for DepirServer {
             let expected = format!("residues below {PLAINTEXT}");
             return Err(Error::malformed("depir's polynomials", found, expected));
         }
-        Ok(Self::with(params, packed, coefficients))
+        let evaluator = Evaluator::load(&params, &coefficients, source)?;
+        Ok(Self::with(params, packed, coefficients, evaluator))
     }
 }
 
@@ -98,10 +102,11 @@ impl DepirServer {
     fn answer_one(&self, query: &DepirQuery, progress: &dyn Progress) -> Result<DepirAnswer> {
         progress.stage("expand", 1);
         let ciphertexts = self.expand(query);
+        let points = self.points(&ciphertexts)?;
         let mut words = Vec::new();
         for chunk in 0..self.params.chunks() {
             progress.stage("evaluate", 1);
-            let residues = self.evaluate(&ciphertexts, chunk)?;
+            let (residues, _) = self.evaluate(&points, chunk);
             progress.stage("switch", 1);
             words.append(&mut self.switch(&residues));
         }
@@ -109,7 +114,12 @@ impl DepirServer {
     }
 
     /// Interpolates the polynomial of each chunk (Algorithm 4, line 1).
-    fn prepared(params: DepirParams, packed: Blob, progress: &dyn Progress) -> Result<Self> {
+    fn prepared(
+        params: DepirParams,
+        packed: Blob,
+        scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let shape = params.shape();
         let records = RecordBuffer::from_packed(shape, packed.to_vec())?;
         let (units, simplex) = (params.units, params.simplex());
@@ -127,12 +137,18 @@ impl DepirServer {
             progress.advance(1);
         }
         let coefficients = BlobSlice::new(coefficients.into(), "depir's polynomials")?;
-        Ok(Self::with(params, packed, coefficients))
+        let evaluator = Evaluator::new(&params, &coefficients, scratch, progress)?;
+        Ok(Self::with(params, packed, coefficients, evaluator))
     }
 
-    fn with(params: DepirParams, packed: Blob, coefficients: BlobSlice<u32>) -> Self {
+    fn with(params: DepirParams, packed: Blob, coefficients: BlobSlice<u32>, evaluator: Evaluator) -> Self {
         let switch = Switch::new(&params.bv().ring().primes(), params.kept, PLAINTEXT);
-        Self { params, packed, coefficients, switch }
+        Self { params, packed, coefficients, evaluator, switch }
+    }
+
+    /// The data structure of a chunk's polynomial; `None` for evaluation on lines.
+    pub fn structure(&self, chunk: usize) -> Option<&Structure> {
+        self.evaluator.structure(chunk)
     }
 
     /// Coefficients of a chunk's polynomial modulo t, in lexicographic order of exponents.
@@ -148,62 +164,18 @@ impl DepirServer {
         Ciphertexts { bodies: &query.bodies, masks: coordinates.map(mask).collect() }
     }
 
-    /// Evaluates a chunk's polynomial at the ciphertexts. Returns, for each prime and each power of
-    /// Y, n coefficients.
+    /// The points of a query, which all chunks share.
     ///
     /// # Errors
     /// [`Error::Malformed`] for a first mask that is zero in a slot.
-    pub fn evaluate(&self, ciphertexts: &Ciphertexts<'_>, chunk: usize) -> Result<Vec<Vec<u32>>> {
-        let ring = self.params.bv().ring();
-        let polynomial = self.polynomial(chunk);
-        let one = |place: usize| {
-            let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
-            let table = &ring.tables()[place];
-            let modulus = Modulus::new(table.modulus());
-            let lines = Lines::new(modulus, &bodies, &masks).ok_or_else(|| {
-                Error::malformed("depir's query", "a first mask that is zero in a slot", "an invertible one")
-            })?;
-            let mut rows = lines.evaluate(self.params.simplex(), polynomial);
-            rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
-            Ok(rows)
-        };
-        (0..ring.len()).into_par_iter().map(one).collect()
+    pub fn points<'a>(&self, ciphertexts: &'a Ciphertexts<'_>) -> Result<QueryPoints<'a>> {
+        QueryPoints::new(&self.params, ciphertexts)
     }
 
-    /// Builds the data structure of a chunk's polynomial (Algorithm 4, lines 2 to 15).
-    ///
-    /// # Errors
-    /// The errors of [`Structure::new`].
-    pub fn structure(
-        &self,
-        chunk: usize,
-        options: (Steps, usize),
-        store: &mut dyn Store,
-        progress: &dyn Progress,
-    ) -> Result<Structure> {
-        let largest = self.params.bv().ring().primes().into_iter().max().unwrap_or_default();
-        Structure::new(self.params.simplex(), self.polynomial(chunk), largest, options, store, progress)
-    }
-
-    /// Returns the result of [`DepirServer::evaluate`], computed by a data structure (Algorithm 4,
-    /// lines 20 to 27).
-    pub fn look_up(&self, structure: &Structure, ciphertexts: &Ciphertexts<'_>) -> (Vec<Vec<u32>>, Effort) {
-        let (ring, degree) = (self.params.bv().ring(), self.params.simplex().degree);
-        let points = |(place, modulus): (usize, Modulus)| {
-            let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
-            let nodes = lines::nodes(modulus, degree);
-            Points { modulus, rows: lines::values(modulus, &nodes, &bodies, &masks) }
-        };
-        let groups: Vec<Points> = ring.moduli().enumerate().map(points).collect();
-        let (values, effort) = structure.evaluate(&groups);
-        let back = |(values, table): (&Vec<u32>, &NttTable)| {
-            let modulus = Modulus::new(table.modulus());
-            let nodes = lines::nodes(modulus, degree);
-            let mut rows = lines::coefficients(modulus, &nodes, values);
-            rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
-            rows
-        };
-        (values.par_iter().zip(ring.tables()).map(back).collect(), effort)
+    /// Evaluates a chunk's polynomial at a query's points. Returns, for each prime and each power of Y, n
+    /// coefficients.
+    pub fn evaluate(&self, points: &QueryPoints<'_>, chunk: usize) -> (Vec<Vec<u32>>, Effort) {
+        self.evaluator.evaluate(&self.params, points, (chunk, self.polynomial(chunk)))
     }
 
     /// Switches to the kept primes. Returns, for each power of Y and each prime, n coefficients.
@@ -212,15 +184,5 @@ impl DepirServer {
         let powers = (0..=self.params.simplex().degree).into_par_iter();
         let parts = powers.map(|power| self.switch.apply(n, |place| &residues[place][power * n..][..n]));
         parts.collect::<Vec<_>>().concat()
-    }
-}
-
-impl Ciphertexts<'_> {
-    /// Bodies and masks of all coordinates modulo one prime.
-    pub fn modulo(&self, place: usize, degree: usize) -> (Vec<&[u32]>, Vec<&[u32]>) {
-        let each = self.masks.first().map_or(1, Vec::len);
-        let bodies = self.bodies.chunks_exact(each).map(|words| &words[place * degree..][..degree]);
-        let masks = self.masks.iter().map(|words| &words[place * degree..][..degree]);
-        (bodies.collect(), masks.collect())
     }
 }

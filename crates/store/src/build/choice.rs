@@ -8,6 +8,7 @@ use rand_core::CryptoRng;
 
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
+use crate::scratch::ScratchFolder;
 
 /// The scheme of a build, alone or in batches, and the rule that chooses its parameters.
 pub(super) struct ByOptions<'a> {
@@ -33,7 +34,10 @@ impl<'a> ByOptions<'a> {
 
     /// The parameters for this shape: by label, or by goal.
     pub(super) fn candidate(&self, shape: Shape) -> CoreResult<Candidate> {
-        let BuildOptions { goal, failure, params, .. } = self.options;
+        let BuildOptions { goal, failure, params, tables, .. } = self.options;
+        if let Some(tables) = tables {
+            return registry::with_tables(self.scheme.name(), shape, *tables, *failure);
+        }
         let Some(label) = params else {
             let target = Target { goal: *goal, failure: *failure };
             return match self.batches {
@@ -49,17 +53,22 @@ impl<'a> ByOptions<'a> {
         Candidate::named(all?, self.prepared().name(), label, slack)
     }
 
-    /// Prepares records, and passes the sizes of the database to `announce` before.
+    /// Prepares records, and passes the sizes of the database to `announce` before, which may refuse
+    /// them.
     pub(super) fn prepare(
         &self,
         records: &dyn Records,
-        announce: &dyn Fn(&Description),
+        announce: &dyn Fn(&Description) -> CoreResult<()>,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> CoreResult<Box<dyn ErasedServer>> {
-        let candidate = self.candidate(records.shape())?;
-        announce(&candidate.description);
-        self.prepared().setup_candidate(&candidate.parameters, records, rng, progress)
+        let (scheme, candidate) = (self.prepared(), self.candidate(records.shape())?);
+        announce(&candidate.description)?;
+        let Some(folder) = &self.options.scratch else {
+            return scheme.setup_candidate(&candidate.parameters, records, rng, progress);
+        };
+        let mut scratch = ScratchFolder::open(folder)?;
+        scheme.setup_resumable(&candidate.parameters, records, &mut scratch, rng, progress)
     }
 
     /// The target for buckets that hold values of these lengths. A label names the parameters of one

@@ -58,24 +58,24 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
-    build_announced(options, &|_| {}, rng, progress)
+    build_announced(options, &|_| Ok(()), rng, progress)
 }
 
 /// Like [`build()`], and passes the sizes of the database to `announce` once the source is read, before
 /// it is prepared.
 ///
 /// # Errors
-/// Errors of [`build()`].
+/// Errors of [`build()`] and of `announce`.
 pub fn build_announced(
     options: &BuildOptions,
-    announce: &dyn Fn(&Description),
+    announce: &dyn Fn(&Description) -> CoreResult<()>,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     let choice = ByOptions::new(options)?;
     let bucket: &ChooseBucket<'_> = &|lengths| choice.bucket(lengths);
     let prepare: &Prepare<'_> = &|records, rng, progress| choice.prepare(records, announce, rng, progress);
-    let goal = options.params.is_none().then_some(options.goal);
+    let goal = (options.params.is_none() && options.tables.is_none()).then_some(options.goal);
     build_for(options, goal, &Preparation { bucket, prepare }, rng, progress)
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, FailureBound, Goal, NotPrivate, OwnerKey, Privacy};
 use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
+use papir_schemes::depir::evaluation::Tables;
 use papir_schemes::registry;
 
 use crate::error::{Error, Result};
@@ -50,6 +51,10 @@ pub struct BuildOptions {
     /// Label of the scheme's parameters, one of those that the planner prints; `None` chooses them for
     /// the goal.
     pub params: Option<String>,
+    /// Evaluates by tables of these variables, in schemes that have tables.
+    pub tables: Option<Tables>,
+    /// Keeps finished tables in this folder, from which an interrupted build continues.
+    pub scratch: Option<PathBuf>,
     /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
     pub verifiable: bool,
     /// Free room of the keyword table for keys added by later updates, in per cent.
@@ -91,6 +96,8 @@ impl BuildOptions {
             on_duplicate: OnDuplicate::default(),
             bucket: None,
             params: None,
+            tables: None,
+            scratch: None,
             verifiable: false,
             room: 0,
             out: out.into(),
@@ -221,6 +228,12 @@ impl BuildOptions {
         }
         if self.room > 0 && !self.keyed() {
             return Err(Error::options("room for new keys in a database without keys", "a key column"));
+        }
+        if self.tables.is_some() && (self.params.is_some() || self.batch.is_some()) {
+            return Err(Error::options("tables beside parameters by label or batches", "one of them"));
+        }
+        if self.scratch.is_some() && self.tables.is_none() {
+            return Err(Error::options("a folder for tables", "tables to keep there"));
         }
         if self.bucket.is_some() && !self.keyed() {
             return Err(Error::options("a bucket length for a database without keys", "a key column"));

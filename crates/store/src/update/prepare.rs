@@ -93,8 +93,8 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
     Ok(Prediction { update, setup })
 }
 
-/// Prepares other records with the same scheme, batches of the same size and the same bound on
-/// failures. Parameters are chosen for the goal that the snapshot was built for; the balanced goal
+/// Prepares other records with the same scheme, batches of the same size, tables of the same kind and the
+/// same bound on failures. Parameters are chosen for the goal that the snapshot was built for; the balanced goal
 /// if that is unknown.
 ///
 /// # Errors
@@ -110,10 +110,14 @@ pub(super) fn set_up(
     let batches = registry::batches_named(scheme.name());
     let description = snapshot.server.describe();
     let target = Target { goal, failure: description.failure_bound };
+    let tables = registry::tables_of(scheme.name(), &snapshot.parameters()?)?;
     prove(snapshot.commitment_top.is_some(), records, progress, |records| {
-        let candidate = match batches {
-            None => scheme.candidate_for(records.shape(), target)?,
-            Some(batches) => batches.candidate(records.shape(), target, description.limits.batch)?,
+        let candidate = match (batches, tables) {
+            (None, None) => scheme.candidate_for(records.shape(), target)?,
+            (None, Some(tables)) => {
+                registry::with_tables(scheme.name(), records.shape(), tables, target.failure)?
+            }
+            (Some(batches), _) => batches.candidate(records.shape(), target, description.limits.batch)?,
         };
         Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
     })

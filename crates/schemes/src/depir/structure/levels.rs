@@ -1,5 +1,8 @@
 //! Choice of small primes and of further reductions.
 
+use std::str::FromStr;
+
+use papir_core::{Error, Result};
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_ring::prime::is_prime;
 
@@ -14,6 +17,21 @@ pub enum Steps {
     Two,
     /// Looks up this many of the smallest primes directly and reduces the others again (section 7).
     Mixture(usize),
+}
+
+impl FromStr for Steps {
+    type Err = Error;
+
+    /// Parses `one`, `two`, or the number of primes that are looked up directly.
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "one" => Ok(Self::One),
+            "two" => Ok(Self::Two),
+            other => other.parse().map(Self::Mixture).map_err(|_| {
+                Error::malformed("the reduction steps", other, "one, two or a number of primes")
+            }),
+        }
+    }
 }
 
 /// A prime that is reduced again.
@@ -38,18 +56,21 @@ pub struct Levels {
 
 impl Levels {
     /// Levels for f on this simplex, with shortest lifts modulo t as coefficients, at points modulo
-    /// primes up to `largest`.
-    pub fn new(simplex: Simplex, largest: u32, steps: Steps) -> Self {
+    /// primes up to `largest`. The first coordinate is one of 0, 1, …, `first` and is not reduced, or
+    /// like the others if that is `None`.
+    pub fn new(simplex: Simplex, largest: u32, first: Option<u32>, steps: Steps) -> Self {
         let coefficient = f64::from(PLAINTEXT / 2).log2();
-        let bits = log2_value(simplex, coefficient, f64::from(largest) / 2.0);
-        Self::for_values(simplex, coefficient, bits, steps)
+        let least = f64::from(first.unwrap_or(0));
+        let bits = log2_value(simplex, coefficient, (f64::from(largest) / 2.0).max(least));
+        Self::for_values(simplex, coefficient, bits, least, steps)
     }
 
-    /// Levels for coefficients of this many bits, and values at the first level of `bits` bits.
-    pub fn for_values(simplex: Simplex, coefficient: f64, bits: f64, steps: Steps) -> Self {
+    /// Levels for coefficients of this many bits, and values at the first level of `bits` bits, where
+    /// coordinates may be as large as `least` modulo any prime.
+    pub fn for_values(simplex: Simplex, coefficient: f64, bits: f64, least: f64, steps: Steps) -> Self {
         let all = covering(bits);
         let reduce = |&prime: &u32| {
-            let bits = log2_value(simplex, coefficient, f64::from(prime) / 2.0);
+            let bits = log2_value(simplex, coefficient, (f64::from(prime) / 2.0).max(least));
             Reduced { prime, count: covering(bits).len() }
         };
         let first = match steps {
@@ -78,11 +99,6 @@ impl Levels {
     /// Number of residues in all tables with this many variables tabulated.
     pub fn entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
         self.direct.iter().map(|&prime| entries_of(prime, simplex, tabulated)).sum()
-    }
-
-    /// Number of residues in the largest table.
-    pub fn largest_entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
-        self.direct.last().map_or(0.0, |&prime| entries_of(prime, simplex, tabulated))
     }
 }
 

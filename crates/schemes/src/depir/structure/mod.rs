@@ -13,30 +13,55 @@
 //!
 //! With j of m variables tabulated, a table holds the coefficients of the remaining polynomial for
 //! each (x₁, …, x_j). With all of them it is the paper's table of values. Without a table, work that
-//! points share is done once, because all points of a prime are known together ([`sorted`]).
+//! points share is done once, because all points of a prime are known together ([`sorting`]): tables
+//! are read in parts that stay in the cache, one after the other.
+//!
+//! The first coordinate may be a number from 0 to D that many points share, as on lines
+//! ([`super::lines`]). It is not reduced, so that a table has D + 1 values of it instead of p.
 
+mod effort;
 pub mod levels;
-pub mod sorted;
+mod second;
+mod small;
+mod sorting;
 pub mod table;
 
-use papir_core::{Progress, Result};
-pub use papir_kernels::pointwise::Modulus;
+use papir_core::scratch::Scratch;
+use papir_core::{Blob, Progress, Result};
+use papir_kernels::pointwise::Modulus;
+use papir_kernels::small_prime::{self, Shortest};
 use papir_lattice::bv::params::PLAINTEXT;
-use papir_ring::crt::{Lift, Sum};
+use papir_ring::crt::{Lift, Sums};
 use rayon::prelude::*;
 
 use super::simplex::Simplex;
-use levels::{Levels, Reduced, Steps};
-pub use sorted::Effort;
-use sorted::Small;
-use table::{Store, Table};
+pub use effort::Effort;
+use levels::{Levels, Steps};
+use second::Second;
+use small::Small;
+use table::{Layout, Table};
 
 /// Points modulo one prime q.
 pub struct Points {
     /// q.
     pub modulus: Modulus,
-    /// A row of residues for each of m coordinates, all of the same length.
+    /// Number of points.
+    pub count: usize,
+    /// A row of residues for each of m coordinates, or of those after the first if all points share it.
     pub rows: Vec<Vec<u32>>,
+}
+
+/// What points a structure is for, and how it evaluates f there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The largest prime q of points.
+    pub largest: u32,
+    /// The largest first coordinate, if it is a small number that points share.
+    pub first: Option<u32>,
+    /// Reductions before a look-up.
+    pub steps: Steps,
+    /// j, the number of tabulated variables.
+    pub tabulated: usize,
 }
 
 /// f, prepared for evaluation.
@@ -48,31 +73,56 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// Prepares f, given by its coefficients modulo t, for points modulo primes up to `largest`.
-    /// Reads tables from `store`, or makes and stores them.
+    /// Prepares f, given by its coefficients modulo t. Finds tables in `scratch`, or makes and keeps
+    /// them.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; those of the
-    /// store.
+    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; the errors of
+    /// `scratch`.
     pub fn new(
         simplex: Simplex,
         coefficients: &[u32],
-        largest: u32,
-        (steps, tabulated): (Steps, usize),
-        store: &mut dyn Store,
+        form: Form,
+        scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let levels = Levels::new(simplex, largest, steps);
-        let tables = levels.direct.len() as u64;
-        progress.stage("tables", tables);
+        progress.stage("tables", form.levels(simplex).direct.len() as u64);
+        Self::with(simplex, coefficients, form, |layout, residues| {
+            let table = Table::find_or_make(simplex, layout, residues, scratch)?;
+            progress.advance(1);
+            Ok(table)
+        })
+    }
+
+    /// Prepares f with tables that were made before; `table` returns that of a prime.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Length`] for a table of another length; the errors of `table`.
+    pub fn load(
+        simplex: Simplex,
+        coefficients: &[u32],
+        form: Form,
+        table: impl Fn(u32) -> Result<Blob>,
+    ) -> Result<Self> {
+        Self::with(simplex, coefficients, form, |layout, _| {
+            if layout.tabulated == 0 { Ok(None) } else { table(layout.prime).map(Some) }
+        })
+    }
+
+    fn with(
+        simplex: Simplex,
+        coefficients: &[u32],
+        form: Form,
+        mut table: impl FnMut(&Layout, &[u16]) -> Result<Option<Blob>>,
+    ) -> Result<Self> {
+        let levels = form.levels(simplex);
         let one = |&prime: &u32| {
-            let modulus = Modulus::new(prime);
-            let reduction = Reduction::new(PLAINTEXT, prime);
+            let layout = Layout::new(simplex, prime, form.tabulated, form.first)?;
+            let reduction = Shortest::new(PLAINTEXT, prime);
             let residues: Vec<u16> =
                 coefficients.iter().map(|&coefficient| reduction.apply(coefficient)).collect();
-            let table = Table::find_or_make(simplex, modulus, &residues, tabulated, store)?;
-            progress.advance(1);
-            Ok(Small { simplex, modulus, coefficients: residues, table })
+            let table = Table::new(layout, table(&layout, &residues)?)?;
+            Ok(Small::new(simplex, Modulus::new(prime), residues, table))
         };
         let small = levels.direct.iter().map(one).collect::<Result<_>>()?;
         Ok(Self { simplex, levels, small })
@@ -83,99 +133,99 @@ impl Structure {
         &self.levels
     }
 
-    /// Bytes of all tables.
-    pub fn table_bytes(&self) -> u64 {
-        self.small.iter().map(|small| small.table.bytes()).sum()
+    /// The tables' primes and bytes.
+    pub fn tables(&self) -> impl Iterator<Item = (u32, &Blob)> {
+        self.small.iter().filter_map(|small| Some((small.prime(), small.table.entries()?)))
     }
 
-    /// Evaluates f at points. Returns, for each group, a value modulo its q for each point.
-    pub fn evaluate(&self, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
+    /// Bytes of all tables.
+    pub fn table_bytes(&self) -> u64 {
+        self.tables().map(|(_, table)| table.len() as u64).sum()
+    }
+
+    /// Evaluates f at points that share their first coordinate if it is given. Returns, for each group,
+    /// a value modulo its q for each point.
+    pub fn evaluate(&self, first: Option<u32>, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
         let primes = self.levels.primes();
         let lifts: Vec<Lift> = groups.iter().map(|group| Lift::new(&primes, group.modulus)).collect();
-        let lengths: Vec<usize> = groups.iter().map(|group| group.rows[0].len()).collect();
-        let mut sums: Vec<Vec<Sum>> = lengths.iter().map(|&length| vec![Sum::default(); length]).collect();
+        let mut sums: Vec<Sums> = groups.iter().map(|group| Sums::zeroed(group.count)).collect();
         let mut effort = Effort::default();
         // One prime for each thread at a time, which bounds the memory for values.
         let places: Vec<usize> = (0..primes.len()).collect();
         for places in places.chunks(rayon::current_num_threads().max(1)) {
-            let found: Vec<_> = places.par_iter().map(|&place| self.modulo(place, groups)).collect();
+            let one = |&place: &usize| self.modulo(place, primes[place], first, groups);
+            let found: Vec<_> = places.par_iter().map(one).collect();
             for (&place, (values, own)) in places.iter().zip(&found) {
-                effort = effort.and(*own);
+                effort += *own;
                 let mut values = values.as_slice();
-                for ((sums, lift), &length) in sums.iter_mut().zip(&lifts).zip(&lengths) {
-                    let (own, rest) = values.split_at(length);
+                for ((sums, lift), group) in sums.iter_mut().zip(&lifts).zip(groups) {
+                    let (own, rest) = values.split_at(group.count);
                     values = rest;
-                    let pairs = sums.par_iter_mut().zip(own);
-                    pairs.for_each(|(sum, &value)| lift.add(sum, place, value.into()));
+                    lift.add_all(sums, place, own);
                 }
             }
         }
-        let values = sums
-            .iter()
-            .zip(&lifts)
-            .map(|(sums, lift)| sums.par_iter().map(|&sum| lift.finish(sum).0).collect());
+        let values = sums.iter().zip(&lifts).zip(groups).map(|((sums, lift), group)| {
+            let mut values = vec![0; group.count];
+            lift.finish_all(sums, &mut values);
+            values
+        });
         (values.collect(), effort)
     }
 
     /// Evaluates f at all points modulo the small prime at this place.
-    fn modulo(&self, place: usize, groups: &[Points]) -> (Vec<u16>, Effort) {
-        let direct = self.levels.first;
-        let prime = self.levels.primes()[place];
+    fn modulo(&self, place: usize, prime: u32, first: Option<u32>, groups: &[Points]) -> (Vec<u16>, Effort) {
+        let count = groups.iter().map(|group| group.count).sum();
         let row = |coordinate: usize| -> Vec<u16> {
-            let mut row = Vec::with_capacity(groups.iter().map(|group| group.rows[coordinate].len()).sum());
+            let mut row = vec![0; count];
+            let mut rest = row.as_mut_slice();
             for group in groups {
-                let reduction = Reduction::new(group.modulus.value(), prime);
-                row.extend(group.rows[coordinate].iter().map(|&word| reduction.apply(word)));
+                let (own, others) = rest.split_at_mut(group.count);
+                rest = others;
+                let reduction = Shortest::new(group.modulus.value(), prime);
+                small_prime::reduce(own, &group.rows[coordinate], reduction);
             }
             row
         };
-        let rows: Vec<Vec<u16>> = (0..self.simplex.variables).map(row).collect();
-        match place.checked_sub(direct) {
-            None => self.small[place].evaluate(&rows),
-            Some(reduced) => self.twice(&self.levels.reduced[reduced], &rows),
-        }
-    }
-
-    /// The second step: f modulo a prime from its values modulo smaller ones.
-    fn twice(&self, reduced_prime: &Reduced, rows: &[Vec<u16>]) -> (Vec<u16>, Effort) {
-        let prime = reduced_prime.prime;
-        let primes = &self.levels.direct[..reduced_prime.count];
-        let lift = Lift::new(primes, Modulus::new(prime));
-        let mut sums = vec![Sum::default(); rows[0].len()];
-        let mut effort = Effort::default();
-        for (place, (&smaller, small)) in primes.iter().zip(&self.small).enumerate() {
-            let reduction = Reduction::new(prime, smaller);
-            let row = |row: &Vec<u16>| -> Vec<u16> {
-                row.iter().map(|&word| reduction.apply(word.into())).collect()
-            };
-            let (values, own) = small.evaluate(&rows.iter().map(row).collect::<Vec<_>>());
-            effort = effort.and(own);
-            for (sum, &value) in sums.iter_mut().zip(&values) {
-                lift.add(sum, place, value.into());
+        let rows: Vec<Vec<u16>> =
+            (0..self.simplex.variables - usize::from(first.is_some())).map(row).collect();
+        match place.checked_sub(self.levels.first) {
+            None => {
+                let shared: Vec<u16> = first.iter().map(|&x| (x % prime) as u16).collect();
+                self.small[place].evaluate(&shared, &rows, count)
+            }
+            Some(reduced) => {
+                let smaller = self.levels.reduced[reduced].count;
+                let (primes, small) = (&self.levels.direct[..smaller], &self.small[..smaller]);
+                let second = Second::new(prime, primes, small, self.simplex.variables);
+                second.evaluate(first, &rows, count)
             }
         }
-        (sums.into_iter().map(|sum| lift.finish(sum).0 as u16).collect(), effort)
     }
 }
 
-/// Reduction of shortest lifts modulo q to a small prime, without division.
-#[derive(Clone, Copy)]
-struct Reduction {
-    half: u32,
-    prime: Modulus,
-    /// q modulo the prime.
-    wrapped: u32,
-}
-
-impl Reduction {
-    fn new(q: u32, prime: u32) -> Self {
-        Self { half: q / 2, prime: Modulus::new(prime), wrapped: q % prime }
+impl Form {
+    /// The primes and their reductions.
+    pub fn levels(self, simplex: Simplex) -> Levels {
+        Levels::new(simplex, self.largest, self.first, self.steps)
     }
 
-    /// The shortest lift of a residue modulo q, modulo the prime.
-    #[inline]
-    fn apply(self, word: u32) -> u16 {
-        let residue = self.prime.reduce(word.into());
-        self.prime.sub(residue, if word > self.half { self.wrapped } else { 0 }) as u16
+    /// Bytes of each prime's table, in ascending order of primes.
+    ///
+    /// # Errors
+    /// The errors of [`Layout::new`].
+    pub fn table_lengths(self, simplex: Simplex) -> Result<Vec<u64>> {
+        let levels = self.levels(simplex);
+        let length =
+            |&prime: &u32| Ok(Layout::new(simplex, prime, self.tabulated, self.first)?.bytes().unwrap_or(0));
+        levels.direct.iter().map(length).collect()
+    }
+
+    /// Bytes of all tables.
+    ///
+    /// # Errors
+    /// The errors of [`Layout::new`].
+    pub fn table_bytes(self, simplex: Simplex) -> Result<u64> {
+        Ok(self.table_lengths(simplex)?.into_iter().sum())
     }
 }

@@ -4,102 +4,52 @@
 //! Tables are made by fixing one variable at a time, so that work for common prefixes is shared: a
 //! few nanoseconds for each entry. An entry has one byte below 2⁸, otherwise two.
 
+use papir_core::scratch::Scratch;
 use papir_core::{AlignedBytes, Blob, Error, Result};
-use papir_kernels::pointwise::Modulus;
+use papir_kernels::small_prime;
 
 use crate::depir::simplex::{Simplex, for_each_row, terms};
 
-/// Storage of tables. A table that is found is complete.
-pub trait Store {
-    /// Finds the table of this key.
-    ///
-    /// # Errors
-    /// Errors of reading.
-    fn find(&self, key: &Key) -> Result<Option<Blob>>;
-
-    /// Stores a table.
-    ///
-    /// # Errors
-    /// Errors of writing.
-    fn keep(&mut self, key: &Key, table: AlignedBytes) -> Result<Blob>;
-}
-
-/// Identity of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// The prime.
-    pub prime: u32,
-    /// Number of tabulated variables.
-    pub tabulated: usize,
-    /// Bytes of the table.
-    pub bytes: u64,
-    /// BLAKE3 of the polynomial's coefficients and its simplex.
-    pub fingerprint: [u8; 32],
-}
-
-/// Tables in memory, never found again.
-pub struct Memory;
-
-impl Store for Memory {
-    fn find(&self, _key: &Key) -> Result<Option<Blob>> {
-        Ok(None)
-    }
-
-    fn keep(&mut self, _key: &Key, table: AlignedBytes) -> Result<Blob> {
-        Ok(table.into())
-    }
-}
+/// A table has fewer bytes than this.
+const MAX_BYTES: u64 = 1 << 40;
 
 /// The table of one prime; empty if no variable is tabulated.
+#[derive(Debug)]
 pub struct Table {
-    /// Number of tabulated variables.
-    pub(super) tabulated: usize,
-    prime: u32,
-    /// Entries of a prefix.
-    row: usize,
+    layout: Layout,
     entries: Option<Blob>,
 }
 
-impl Table {
-    /// Reads the table from the store, or makes and stores it.
-    ///
+/// Order of the entries of a table: (x₁, …, x_j) in lexicographic order, of each a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// p.
+    pub prime: u32,
+    /// j.
+    pub tabulated: usize,
+    /// Number of values of x₁: p, or fewer where it takes only 0, 1, …, D.
+    first: u32,
+    /// Entries of a row: the coefficients of the remaining polynomial.
+    row: usize,
+}
+
+impl Layout {
     /// # Errors
-    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or a table of 2⁴⁰ bytes
-    /// or more.
-    pub fn find_or_make(
-        simplex: Simplex,
-        modulus: Modulus,
-        coefficients: &[u16],
-        tabulated: usize,
-        store: &mut dyn Store,
-    ) -> Result<Self> {
-        let prime = modulus.value();
-        if tabulated > simplex.variables {
-            let (found, expected) = (tabulated as u64, format!("at most {}", simplex.variables));
+    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or a table of 2⁴⁰ bytes or
+    /// more.
+    pub fn new(simplex: Simplex, prime: u32, tabulated: usize, first: Option<u32>) -> Result<Self> {
+        let Simplex { variables, degree } = simplex;
+        if tabulated > variables {
+            let (found, expected) = (tabulated as u64, format!("at most {variables}"));
             return Err(Error::out_of_bounds("the number of tabulated variables", found, expected));
         }
-        let row = terms(simplex.variables - tabulated, simplex.degree);
-        let mut table = Self { tabulated, prime, row, entries: None };
-        if tabulated == 0 {
-            return Ok(table);
-        }
-        let prefixes = u64::from(prime).checked_pow(tabulated as u32);
-        let bytes = prefixes.and_then(|prefixes| prefixes.checked_mul((row * table.width()) as u64));
-        let bytes = bytes.filter(|&bytes| bytes < 1 << 40).ok_or_else(|| {
+        let first = first.map_or(prime, |last| prime.min(last + 1));
+        let layout = Self { prime, tabulated, first, row: terms(variables - tabulated, degree) };
+        if layout.bytes().is_none_or(|bytes| bytes >= MAX_BYTES) {
             let expected = "one whose table has less than 2^40 bytes";
-            Error::out_of_bounds("the prime of a table", prime.into(), expected)
-        })?;
-        let key = Key { prime, tabulated, bytes, fingerprint: fingerprint(simplex, coefficients) };
-        table.entries = Some(match store.find(&key)? {
-            Some(found) => found,
-            None => {
-                let mut entries = AlignedBytes::zeroed(bytes as usize);
-                let powers = Powers::new(prime, simplex.degree);
-                table.fill(simplex, coefficients, tabulated, &powers, &mut entries.bytes_mut());
-                store.keep(&key, entries)?
-            }
-        });
-        Ok(table)
+            return Err(Error::out_of_bounds("the prime of a table", prime.into(), expected));
+        }
+        Ok(layout)
     }
 
     /// Bytes of an entry.
@@ -108,15 +58,84 @@ impl Table {
     }
 
     /// Bytes of the table.
-    pub fn bytes(&self) -> u64 {
-        self.entries.as_ref().map_or(0, |entries| entries.len() as u64)
+    pub fn bytes(&self) -> Option<u64> {
+        let Some(others) = self.tabulated.checked_sub(1) else { return Some(0) };
+        let rows = u64::from(self.prime).checked_pow(others as u32)?.checked_mul(self.first.into())?;
+        rows.checked_mul((self.row * self.width()) as u64)
     }
 
-    /// Reads the entries of a prefix, which must be below the number of prefixes.
-    pub fn read(&self, prefix: usize, out: &mut [u16]) {
+    /// Bytes of the part for one prefix of `shared` coordinates.
+    pub(super) fn part_bytes(&self, shared: usize) -> u64 {
+        let first = if shared == 0 { self.first } else { 1 };
+        let others = self.tabulated.saturating_sub(shared.max(1)) as u32;
+        let rows = u64::from(self.prime).saturating_pow(others).saturating_mul(first.into());
+        rows.saturating_mul((self.row * self.width()) as u64)
+    }
+
+    /// Place of the part for a prefix, in units of its length.
+    fn place(&self, prefix: &[u16]) -> usize {
+        prefix.iter().fold(0, |place, &x| place * self.prime as usize + usize::from(x))
+    }
+
+    /// Values of the coordinate after `done` others.
+    fn values(&self, done: usize) -> u32 {
+        if done == 0 { self.first } else { self.prime }
+    }
+}
+
+impl Table {
+    /// The table in these bytes, which must have the length that the layout gives.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn new(layout: Layout, entries: Option<Blob>) -> Result<Self> {
+        let found = entries.as_ref().map_or(0, |entries| entries.len());
+        Error::check_length("a table of depir", found, layout.bytes().unwrap_or(0) as usize)?;
+        Ok(Self { layout, entries })
+    }
+
+    /// Finds the table's bytes, or makes and keeps them.
+    ///
+    /// # Errors
+    /// The errors of `scratch`.
+    pub fn find_or_make(
+        simplex: Simplex,
+        layout: &Layout,
+        coefficients: &[u16],
+        scratch: &mut dyn Scratch,
+    ) -> Result<Option<Blob>> {
+        let Some(bytes) = layout.bytes().filter(|&bytes| bytes > 0) else { return Ok(None) };
+        let name = name(simplex, layout, coefficients);
+        if let Some(found) = scratch.find(&name, bytes)? {
+            return Ok(Some(found));
+        }
+        let mut entries = AlignedBytes::zeroed(bytes as usize);
+        let fill = Fill { layout: *layout, powers: Powers::new(layout.prime, simplex.degree) };
+        fill.rows(simplex, coefficients, 0, &mut entries.bytes_mut());
+        scratch.keep(&name, entries).map(Some)
+    }
+
+    /// j.
+    pub(super) fn tabulated(&self) -> usize {
+        self.layout.tabulated
+    }
+
+    /// The order of the entries.
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The bytes, if there are any.
+    pub fn entries(&self) -> Option<&Blob> {
+        self.entries.as_ref()
+    }
+
+    /// Reads the row of a prefix of j coordinates.
+    pub(super) fn read(&self, prefix: &[u16], out: &mut [u16]) {
         let Some(entries) = &self.entries else { return };
-        let bytes = &entries[prefix * self.row * self.width()..][..out.len() * self.width()];
-        if self.width() == 1 {
+        let bytes = out.len() * self.layout.width();
+        let bytes = &entries[self.layout.place(prefix) * bytes..][..bytes];
+        if self.layout.width() == 1 {
             out.iter_mut().zip(bytes).for_each(|(out, &byte)| *out = byte.into());
         } else {
             let pairs = bytes.as_chunks::<2>().0;
@@ -124,59 +143,85 @@ impl Table {
         }
     }
 
-    /// Writes the rows of all prefixes of `left` variables.
-    fn fill(
+    /// Reads values of a table of all variables: for each pair of a point's number and the index of its
+    /// other coordinates in the part of `prefix`, writes `values[point]`.
+    pub(super) fn look_up<'a>(
         &self,
-        simplex: Simplex,
-        coefficients: &[u16],
-        left: usize,
-        powers: &Powers,
-        out: &mut &mut [u8],
+        prefix: &[u16],
+        points: impl Iterator<Item = (&'a u32, &'a u32)>,
+        values: &mut [u16],
     ) {
-        if left == 0 {
-            let (row, rest) = std::mem::take(out).split_at_mut(coefficients.len() * self.width());
-            for (bytes, &word) in row.chunks_exact_mut(self.width()).zip(coefficients) {
-                bytes.copy_from_slice(&word.to_le_bytes()[..self.width()]);
-            }
-            *out = rest;
-            return;
+        let Some(entries) = &self.entries else { return };
+        let length = self.layout.part_bytes(prefix.len()) as usize;
+        let part = &entries[self.layout.place(prefix) * length..][..length];
+        if self.layout.width() == 1 {
+            points.for_each(|(&point, &index)| values[point as usize] = part[index as usize].into());
+        } else {
+            let pairs = part.as_chunks::<2>().0;
+            points.for_each(|(&point, &index)| {
+                values[point as usize] = u16::from_le_bytes(pairs[index as usize]);
+            });
         }
+    }
+}
+
+/// Makes the entries of a table.
+struct Fill {
+    layout: Layout,
+    powers: Powers,
+}
+
+impl Fill {
+    /// Writes the rows of all prefixes that continue `done` fixed coordinates, which leave this
+    /// polynomial.
+    fn rows(&self, simplex: Simplex, coefficients: &[u16], done: usize, out: &mut &mut [u8]) {
+        if done == self.layout.tabulated {
+            return self.write(coefficients, out);
+        }
+        let count = self.layout.values(done);
         let rest = Simplex { variables: simplex.variables - 1, ..simplex };
-        if left == 1 && rest.variables == 0 {
-            return self.fill_values(coefficients, powers, out);
+        if rest.variables == 0 {
+            return self.values(coefficients, count as usize, out);
         }
         let mut contracted = vec![0; simplex.rest()];
-        for x in 0..self.prime {
-            contract(simplex, coefficients, powers.of(x), self.prime, &mut contracted);
-            self.fill(rest, &contracted, left - 1, powers, out);
+        for x in 0..count {
+            contract(simplex, coefficients, self.powers.of(x), self.layout.prime, &mut contracted);
+            self.rows(rest, &contracted, done + 1, out);
         }
     }
 
     /// Writes the values of a polynomial in one variable at 0, 1, ….
-    fn fill_values(&self, coefficients: &[u16], powers: &Powers, out: &mut &mut [u8]) {
-        let count = self.prime as usize;
-        let mut sums = vec![0u32; count];
-        for (&coefficient, powers) in coefficients.iter().zip(powers.by_exponent.chunks_exact(count)) {
-            for (sum, &power) in sums.iter_mut().zip(powers) {
-                *sum += u32::from(coefficient) * u32::from(power);
-            }
-        }
-        let (row, rest) = std::mem::take(out).split_at_mut(count * self.width());
-        for (bytes, sum) in row.chunks_exact_mut(self.width()).zip(sums) {
-            bytes.copy_from_slice(&((sum % self.prime) as u16).to_le_bytes()[..self.width()]);
+    fn values(&self, coefficients: &[u16], count: usize, out: &mut &mut [u8]) {
+        let prime = self.layout.prime;
+        let mut values = vec![0; prime as usize];
+        small_prime::combine(&mut values, coefficients, &self.powers.by_exponent, prime);
+        self.write(&values[..count], out);
+    }
+
+    /// Writes entries.
+    fn write(&self, words: &[u16], out: &mut &mut [u8]) {
+        let (row, rest) = std::mem::take(out).split_at_mut(words.len() * self.layout.width());
+        if self.layout.width() == 1 {
+            row.iter_mut().zip(words).for_each(|(byte, &word)| *byte = word as u8);
+        } else {
+            let (pairs, _) = row.as_chunks_mut::<2>();
+            pairs.iter_mut().zip(words).for_each(|(pair, word)| *pair = word.to_le_bytes());
         }
         *out = rest;
     }
 }
 
-/// BLAKE3 of a polynomial.
-fn fingerprint(simplex: Simplex, coefficients: &[u16]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("papir 2026 depir table v1");
-    hasher.update(&(simplex.variables as u64).to_le_bytes()).update(&(simplex.degree as u64).to_le_bytes());
+/// Name of a table among kept ones, by its polynomial and its layout.
+fn name(simplex: Simplex, layout: &Layout, coefficients: &[u16]) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("papir 2026 depir table v2");
+    let numbers = [simplex.variables, simplex.degree, layout.first as usize];
+    numbers.iter().for_each(|&number| {
+        hasher.update(&(number as u64).to_le_bytes());
+    });
     coefficients.iter().for_each(|word| {
         hasher.update(&word.to_le_bytes());
     });
-    *hasher.finalize().as_bytes()
+    format!("{}-{}-{}", &hasher.finalize().to_hex()[..32], layout.prime, layout.tabulated)
 }
 
 /// Powers of all residues modulo a small prime.

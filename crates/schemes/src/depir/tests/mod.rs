@@ -4,8 +4,10 @@
 mod polynomials;
 
 use chacha20::ChaCha20Rng;
-use papir_core::scheme::{Client, Parameters, Scheme, Server, Session};
-use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape};
+use papir_core::scheme::{Client, Parameters, Scheme, Server, Session, Wire};
+use papir_core::scratch::InMemory;
+use papir_core::sections::{MemorySections, SectionSource};
+use papir_core::{Blob, Error, FailureBound, Goal, NoProgress, RecordBuffer, Shape};
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::Polynomial;
 use papir_reference::simplex::{cube_points, cube_value, exponents, individual_degrees};
@@ -17,14 +19,14 @@ use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::Depir;
 use super::client::DepirClient;
+use super::evaluation::{self, Tables, Tabulated, Tabulation};
 use super::interpolation::{interpolate, shortest};
 use super::lines::{self, Lines};
 use super::params::DepirParams;
 use super::server::DepirServer;
 use super::simplex::{Simplex, terms};
 use super::structure::levels::Steps;
-use super::structure::table::Memory;
-use super::structure::{Points, Structure};
+use super::structure::{Form, Points, Structure};
 use super::wire::{DepirAnswer, coordinate_mask};
 
 fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
@@ -76,7 +78,8 @@ fn check_noise(params: DepirParams) {
     let client = DepirClient::new(params.clone(), server.public().clone()).unwrap();
     let indices: Vec<u64> = (0..params.ring_degree() as u64).map(|i| i % params.shape().records()).collect();
     let (secret, query) = client.query(None, &indices, &mut rng).unwrap();
-    let residues = server.evaluate(&server.expand(&query), 0).unwrap();
+    let (ciphertexts, chunk) = (server.expand(&query), 0);
+    let (residues, _) = server.evaluate(&server.points(&ciphertexts).unwrap(), chunk);
     let (n, primes) = (params.ring_degree(), params.bv().ring().primes());
     let measured = |ciphertext: &[u32], kept: usize| {
         let lift = Lift::new(&primes[..kept], Modulus::new(65_537));
@@ -182,52 +185,57 @@ fn lines_are_evaluated_as_their_points_are() {
     assert!(Lines::new(modulus, &[&one], &[&zero]).is_none());
 }
 
-/// All steps and tables of the data structure give the sum of terms.
+/// All steps and tables of the data structure give the sum of terms, at any points and at points that
+/// share a small first coordinate.
 #[test]
 fn structures_give_the_values() {
+    const COUNT: usize = 300;
     let mut rng = ChaCha20Rng::seed_from_u64(4);
     for (variables, degree) in [(1, 3), (2, 4), (3, 3), (4, 2)] {
         let simplex = Simplex { variables, degree };
         let coefficients: Vec<u32> = (0..simplex.len()).map(|_| rng.next_u32() % 65_537).collect();
-        let groups: Vec<Points> = ntt_primes(27, 64, 2)
-            .into_iter()
-            .map(|prime| {
-                let row = |_| (0..300).map(|_| rng.next_u32() % prime).collect();
-                Points { modulus: Modulus::new(prime), rows: (0..variables).map(row).collect() }
-            })
-            .collect();
-        let expected: Vec<Vec<u32>> = groups
-            .iter()
-            .map(|group| {
+        for first in [None, Some(0), Some(degree as u32)] {
+            let groups: Vec<Points> = ntt_primes(27, 64, 2)
+                .into_iter()
+                .map(|prime| {
+                    let row = |_| (0..COUNT).map(|_| rng.next_u32() % prime).collect();
+                    let rows = (usize::from(first.is_some())..variables).map(row).collect();
+                    Points { modulus: Modulus::new(prime), count: COUNT, rows }
+                })
+                .collect();
+            let value = |group: &Points| {
                 let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, group.modulus)).collect();
                 let polynomial = Polynomial::new(group.modulus, variables, degree, &lifted);
-                let mut values = vec![0; 300];
-                polynomial.evaluate(&group.rows.concat(), &mut values);
+                let shared = first.map(|x| vec![x; COUNT]);
+                let rows: Vec<Vec<u32>> = shared.into_iter().chain(group.rows.iter().cloned()).collect();
+                let mut values = vec![0; COUNT];
+                polynomial.evaluate(&rows.concat(), &mut values);
                 values
-            })
-            .collect();
-        let mut read = Vec::new();
-        for steps in [Steps::One, Steps::Two, Steps::Mixture(5)] {
-            for tabulated in 0..=variables.min(2 + usize::from(steps != Steps::One)) {
-                let options = (steps, tabulated);
-                let structure =
-                    Structure::new(simplex, &coefficients, 1 << 27, options, &mut Memory, &NoProgress)
-                        .unwrap();
-                let (found, effort) = structure.evaluate(&groups);
-                assert!(found == expected, "{simplex:?}, {steps:?}, {tabulated} tabulated");
-                assert_eq!(effort.points, 600 * structure.levels().lookups());
-                assert_eq!(effort.table_bytes == 0, tabulated == 0);
-                assert_eq!(effort.multiplications == 0, tabulated == variables);
-                read.push(structure.table_bytes());
+            };
+            let expected: Vec<Vec<u32>> = groups.iter().map(value).collect();
+            for steps in [Steps::One, Steps::Two, Steps::Mixture(5)] {
+                for tabulated in 0..=variables.min(2 + usize::from(steps != Steps::One)) {
+                    let form =
+                        Form { largest: 1 << 27, first: first.map(|_| degree as u32), steps, tabulated };
+                    let structure =
+                        Structure::new(simplex, &coefficients, form, &mut InMemory, &NoProgress).unwrap();
+                    let (found, effort) = structure.evaluate(first, &groups);
+                    assert!(found == expected, "{simplex:?}, {first:?}, {steps:?}, {tabulated} tabulated");
+                    assert_eq!(effort.points, 2 * COUNT as u64 * structure.levels().lookups());
+                    assert_eq!(effort.table_bytes == 0, tabulated == 0);
+                    assert_eq!(structure.table_bytes(), form.table_bytes(simplex).unwrap());
+                    if tabulated == variables {
+                        assert_eq!(effort.multiplications, 0);
+                    }
+                }
             }
         }
-        assert!(read[0] == 0 && read[1] > 0);
     }
 }
 
-/// The paper's evaluation and ours give the same answer to the same query.
+/// Evaluation by tables, at points on lines and at the paper's, gives the answer of lines.
 #[test]
-fn answers_by_a_structure_are_those_on_lines() {
+fn answers_by_tables_are_those_on_lines() {
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     let shape = Shape::of_bytes(30, 2).unwrap();
     let integers = DepirParams::new(shape, 1 << 13, 4).unwrap();
@@ -237,16 +245,34 @@ fn answers_by_a_structure_are_those_on_lines() {
     assert!(roots.bv().ring().primes().iter().all(|prime| (prime - 1) % (k << 14) == 0));
     for params in [integers, roots] {
         let records = records(params.shape(), &mut rng);
-        let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
+        let server = DepirServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
         let (secret, query) = client.query(None, &[3, 7, 7], &mut rng).unwrap();
-        let ciphertexts = server.expand(&query);
-        let expected = server.evaluate(&ciphertexts, 0).unwrap();
-        for tabulated in [0, 1] {
-            let structure = server.structure(0, (Steps::One, tabulated), &mut Memory, &NoProgress).unwrap();
-            assert!(server.look_up(&structure, &ciphertexts).0 == expected, "{tabulated} tabulated");
+        let answered = |server: &DepirServer| {
+            let answer = server.answer(Session::anonymous(), &query).unwrap();
+            answer.encode(server.params())
+        };
+        let expected = answered(&server);
+        for (tabulated, steps, points) in [
+            (0, Steps::One, evaluation::Points::OnLines),
+            (1, Steps::One, evaluation::Points::OfPaper),
+            (4, Steps::Mixture(6), evaluation::Points::OnLines),
+            (3, Steps::Two, evaluation::Points::OfPaper),
+        ] {
+            let tabulation = Tabulation { tabulated, steps, points };
+            let params = params.clone().tabulated(tabulation).unwrap();
+            let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
+            assert!(answered(&server) == expected, "{tabulation:?}");
+            let again = DepirParams::decode(&server.params().encode()).unwrap();
+            assert_eq!(again.describe(), server.params().describe());
+            assert_eq!(again.tabulation(), Some(tabulation));
+            let mut sections = MemorySections::default();
+            server.save(&mut sections).unwrap();
+            assert_eq!(sections.names().any(|name| name.starts_with("depir/tables/0/")), tabulated > 0);
+            let loaded = DepirServer::load(again, &sections).unwrap();
+            assert!(answered(&loaded) == expected, "{tabulation:?}");
         }
-        let answer = DepirAnswer::new(server.switch(&expected));
+        let answer = DepirAnswer::decode(server.params(), &expected).unwrap();
         let found = client.extract(secret, answer).unwrap();
         assert_eq!(found, [3, 7, 7].map(|index| records.get(index).unwrap()));
     }
@@ -254,6 +280,65 @@ fn answers_by_a_structure_are_those_on_lines() {
     assert!(DepirParams::fourier(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 4).is_ok());
     let error = DepirParams::fourier(Shape::of_bytes(46_376, 2).unwrap(), 1 << 15, 4).unwrap_err();
     assert!(error.to_string().contains("too few primes"), "{error}");
+}
+
+/// Tables that are missing or of another length are found when a database is loaded.
+#[test]
+fn incomplete_tables_are_refused() {
+    /// Sections without one of them, or with a shorter one.
+    struct Without<'a>(&'a MemorySections, &'a str, bool);
+    impl SectionSource for Without<'_> {
+        fn get(&self, name: &str) -> papir_core::Result<Blob> {
+            let section = self.0.get(name)?;
+            match (name == self.1, self.2) {
+                (true, true) => Ok(Blob::copy_of(&section[1..])),
+                (true, false) => Err(Error::MissingSection { name: name.to_owned() }),
+                _ => Ok(section),
+            }
+        }
+    }
+    let mut rng = ChaCha20Rng::seed_from_u64(7);
+    let shape = Shape::of_bytes(10, 4).unwrap();
+    let params = DepirParams::new(shape, 1 << 13, 3).unwrap();
+    let tabulation = Tabulation { tabulated: 3, steps: Steps::Two, points: evaluation::Points::OnLines };
+    let params = params.tabulated(tabulation).unwrap();
+    let server =
+        DepirServer::setup(params.clone(), &records(shape, &mut rng), &mut rng, &NoProgress).unwrap();
+    let mut sections = MemorySections::default();
+    server.save(&mut sections).unwrap();
+    assert!(DepirServer::load(params.clone(), &sections).is_ok());
+    let names: Vec<&str> = sections.names().filter(|name| name.starts_with("depir/tables/1/")).collect();
+    assert!(names.len() > 3, "a chunk of its own has its tables");
+    for name in [names[0], names[names.len() - 1]] {
+        let short = DepirServer::load(params.clone(), &Without(&sections, name, true)).err().unwrap();
+        assert!(matches!(short, Error::Length { .. }), "{short}");
+        let missing = DepirServer::load(params.clone(), &Without(&sections, name, false)).err().unwrap();
+        assert!(matches!(missing, Error::MissingSection { .. }), "{missing}");
+    }
+}
+
+/// Tables that are asked for are chosen by their work, and refused if none are short enough.
+#[test]
+fn tables_are_chosen_to_fit() {
+    let shape = Shape::of_bytes(7315, 2).unwrap();
+    let with = |tabulated, steps| {
+        let tables = Tables { tabulated, steps, points: evaluation::Points::OnLines };
+        DepirParams::with_tables(shape, tables, FailureBound::DEFAULT)
+    };
+    let whole = with(Tabulated::All, None).unwrap();
+    let tabulation = whole.tabulation().unwrap();
+    assert_eq!(tabulation.tabulated, whole.simplex().variables);
+    assert!((1 << 30..=10 << 30).contains(&whole.table_bytes()), "{}", whole.table_bytes());
+    assert_eq!(whole.describe().sizes.database, 4 * whole.simplex().len() as u64 + whole.table_bytes());
+    let one = with(Tabulated::First(1), Some(Steps::One)).unwrap();
+    assert!(one.table_bytes() < 1 << 30 && one.label().contains("tables of 1 variables, one step"));
+    // Steps that are given may need longer tables.
+    assert!(with(Tabulated::All, Some(Steps::One)).unwrap().table_bytes() > whole.table_bytes());
+    let error = with(Tabulated::First(17), None).unwrap_err();
+    assert!(matches!(error, Error::Parameters { .. }), "{error}");
+    // A plan offers them only where they are faster than lines.
+    let offered = DepirParams::candidates(shape, FailureBound::DEFAULT).unwrap();
+    assert!(offered.iter().all(|params| params.tabulation().is_none()));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use papir_ring::prime::{ntt_primes, pow_mod};
 use crate::depir::interpolation::{contract, interpolate, shortest};
 use crate::depir::lines;
 use crate::depir::simplex::{Simplex, for_each_row};
+use crate::depir::structure::Form;
 use crate::depir::structure::levels::{Levels, Steps, log2_value};
 
 #[test]
@@ -121,7 +122,7 @@ const TINY: Simplex = Simplex { variables: 4, degree: 18 };
 
 #[test]
 fn one_step_of_tiny_takes_the_papers_primes() {
-    let one = Levels::new(TINY, 1 << 27, Steps::One);
+    let one = Levels::new(TINY, 1 << 27, None, Steps::One);
     assert!((70..=76).contains(&one.direct.len()), "{} primes", one.direct.len());
     assert_eq!((one.first, one.reduced.len()), (one.direct.len(), 0));
     assert!(one.direct.last().is_some_and(|&last| (350..=383).contains(&last)));
@@ -129,9 +130,9 @@ fn one_step_of_tiny_takes_the_papers_primes() {
 
 #[test]
 fn steps_share_primes() {
-    let one = Levels::new(TINY, 1 << 27, Steps::One);
-    let two = Levels::new(TINY, 1 << 27, Steps::Two);
-    let mixture = Levels::new(TINY, 1 << 27, Steps::Mixture(42));
+    let one = Levels::new(TINY, 1 << 27, None, Steps::One);
+    let two = Levels::new(TINY, 1 << 27, None, Steps::Two);
+    let mixture = Levels::new(TINY, 1 << 27, None, Steps::Mixture(42));
     assert_eq!(one.primes(), two.primes());
     assert_eq!(one.primes(), mixture.primes());
     assert!(two.direct.len() < 42 && mixture.direct.len() == 42);
@@ -139,6 +140,21 @@ fn steps_share_primes() {
     assert!(two.entries(TINY, 4) < mixture.entries(TINY, 4));
     // The paper's tables of tiny: 42 primes, one byte an entry, 10 GB.
     assert!((9e9..11e9).contains(&mixture.entries(TINY, 4)), "{}", mixture.entries(TINY, 4));
+}
+
+/// A first coordinate from 0 to 18 makes tables shorter, so that more primes are looked up directly.
+#[test]
+fn lines_need_shorter_tables() {
+    let form = |first, steps| Form { largest: 1 << 28, first, steps, tabulated: 4 };
+    let bytes = |first, count| form(first, Steps::Mixture(count)).table_bytes(TINY).unwrap();
+    assert!(bytes(Some(18), 42) < bytes(None, 42) / 5);
+    assert!(bytes(Some(18), 60) < 12_000_000_000, "{}", bytes(Some(18), 60));
+    let lookups = |first, count| form(first, Steps::Mixture(count)).levels(TINY).lookups();
+    assert!(lookups(Some(18), 60) < lookups(None, 42) * 2 / 3);
+    // Coordinates that are not reduced count in the bound even where a prime is smaller.
+    let two = form(Some(18), Steps::Two).levels(TINY);
+    let plain = form(None, Steps::Two).levels(TINY);
+    assert!(two.reduced[0].count > plain.reduced[0].count);
 }
 
 #[test]

@@ -1,0 +1,195 @@
+//! Choice of the ring and the polynomial, by bounds on noise and by costs.
+
+use std::ops::RangeInclusive;
+
+use papir_core::{Error, Goal, Result};
+use papir_lattice::bv::noise;
+use papir_lattice::bv::params::{MAX_DEGREE, PLAINTEXT, SIGMA};
+use papir_lattice::security::{Secret, require_128};
+use papir_ring::prime::ntt_primes_below;
+use papir_ring::rns::log2_product;
+
+use super::evaluation::{Tables, Tabulation};
+use super::simplex::Simplex;
+use crate::shared::parameters::{best, refused, score};
+
+/// Name of the scheme.
+pub(super) const NAME: &str = "depir";
+/// Candidate ring degrees.
+const DEGREES: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
+/// Candidate numbers of variables.
+const VARIABLES: RangeInclusive<usize> = 1..=16;
+/// log₂ of the probability that an evaluation exceeds its bound, and the same for modulus
+/// switching.
+const FAILURE_LOG2: f64 = -46.0;
+/// Bits between the bound on a phase and the modulus. Evaluation and switching may each fill an
+/// eighth, together the quarter that a client accepts.
+const ROOM_BITS: f64 = 3.0;
+/// log₂ of the bound on primes.
+const LOG2_LARGEST: f64 = 28.0;
+/// The bound on primes.
+pub(super) const LARGEST: u32 = 1 << 28;
+/// Seconds for a term at a point.
+const TERM_SECONDS: f64 = 3e-10;
+/// Seconds for a look-up, and for a product modulo a small prime.
+const LOOKUP_SECONDS: [f64; 2] = [1e-8, 1e-10];
+
+/// Free values of the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// n.
+    pub(super) ring_degree: usize,
+    /// m and D.
+    pub(super) simplex: Simplex,
+}
+
+impl Choice {
+    /// The simplex of this many variables that holds the entries.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`].
+    pub(super) fn new(entries: u64, ring_degree: usize, variables: usize) -> Result<Self> {
+        let simplex = Simplex::holding(entries, variables);
+        let bounds = [
+            ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
+            ("a polynomial's variables", simplex.variables, 1, *VARIABLES.end()),
+            ("a polynomial's degree", simplex.degree, 0, papir_kernels::poly_eval::MAX_DEGREE),
+        ];
+        for (what, found, least, most) in bounds {
+            if !(least..=most).contains(&found) {
+                return Err(Error::out_of_bounds(what, found as u64, format!("{least} to {most}")));
+            }
+        }
+        Ok(Self { ring_degree, simplex })
+    }
+
+    /// The best choice for this many entries of `chunks` chunks.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] if no ring is large enough.
+    pub(super) fn best(entries: u64, chunks: usize, goal: Goal) -> Result<Self> {
+        let simplices = VARIABLES.map(|variables| Simplex::holding(entries, variables)).collect::<Vec<_>>();
+        let choices = DEGREES
+            .into_iter()
+            .flat_map(|ring_degree| simplices.iter().map(move |&simplex| Self { ring_degree, simplex }));
+        let possible = choices.filter(|choice| choice.is_possible());
+        best(possible, |choice| choice.cost(goal, chunks)).ok_or_else(|| {
+            let reason = "no ring up to degree 2^15 evaluates a polynomial of";
+            refused(NAME)(format!("{reason} {entries} values securely"))
+        })
+    }
+
+    /// The best choice for evaluation by such tables, and the tabulation.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] if there are none.
+    pub(super) fn best_with(entries: u64, chunks: usize, tables: Tables) -> Result<(Self, Tabulation)> {
+        let simplices = VARIABLES.map(|variables| Simplex::holding(entries, variables)).collect::<Vec<_>>();
+        let choices = DEGREES
+            .into_iter()
+            .flat_map(|ring_degree| simplices.iter().map(move |&simplex| Self { ring_degree, simplex }));
+        let possible = choices.filter(|choice| choice.is_possible());
+        let tabulated =
+            possible.filter_map(|choice| Some((choice, tables.of(choice.simplex, LARGEST, chunks)?)));
+        best(tabulated, |(choice, tabulation)| {
+            let (lookups, products) = tabulation.work(choice.simplex, LARGEST);
+            let [lookup, product] = LOOKUP_SECONDS;
+            let points = choice.values(choice.primes()) * chunks as f64;
+            points * (lookups * lookup + products * product) / choice.ring_degree as f64
+        })
+        .ok_or_else(|| {
+            let reason =
+                "no ring and tables of less than 10 GiB, or with these steps 2^40 bytes a prime, hold";
+            refused(NAME)(format!("{reason} {entries} values"))
+        })
+    }
+
+    /// log₂ of a bound on the coefficients of an evaluation's phase.
+    pub(super) fn noise_bits(self) -> f64 {
+        let Simplex { variables, degree } = self.simplex;
+        let largest = f64::from(PLAINTEXT / 2);
+        noise::evaluation(self.ring_degree, variables, degree, largest, FAILURE_LOG2)
+    }
+
+    /// log₂ of the least Q.
+    pub(super) fn modulus_bits(self) -> f64 {
+        (self.noise_bits() + ROOM_BITS).max(self.reply_bits())
+    }
+
+    /// log₂ of a bound on what modulus switching adds to a phase's coefficients.
+    pub(super) fn switching_bits(self) -> f64 {
+        noise::switching(self.ring_degree, self.simplex.degree, FAILURE_LOG2)
+    }
+
+    /// log₂ of the least modulus of an answer.
+    pub(super) fn reply_bits(self) -> f64 {
+        self.switching_bits() + ROOM_BITS
+    }
+
+    /// log₂ of the probability that one of a query's `chunks` answers does not decode.
+    pub(super) fn failure_log2(chunks: usize) -> f64 {
+        (chunks as f64).log2() + 1.0 + FAILURE_LOG2
+    }
+
+    /// Values of one answer: slots, primes, points of Y.
+    pub(super) fn values(self, primes: usize) -> f64 {
+        (self.ring_degree * primes * (self.simplex.degree + 1)) as f64
+    }
+
+    /// Multiplications of one answer's evaluation on lines: each value has the terms in one variable
+    /// fewer.
+    pub(super) fn terms(self, primes: usize) -> f64 {
+        self.values(primes) * self.simplex.rest() as f64
+    }
+
+    /// Primes of the least Q.
+    pub(super) fn primes(self) -> usize {
+        (self.modulus_bits() / LOG2_LARGEST).ceil() as usize
+    }
+
+    /// Bytes of a query and of its answers in `chunks` chunks, ignoring the excess length of
+    /// primes.
+    pub(super) fn bytes(self, chunks: usize) -> (f64, f64) {
+        let Simplex { variables, degree } = self.simplex;
+        let coefficients = self.ring_degree as f64 / 8.0;
+        let answer = (degree + 1) as f64 * self.reply_bits() * chunks as f64;
+        (coefficients * variables as f64 * self.modulus_bits(), coefficients * answer)
+    }
+
+    /// Cost of a query under a goal, answered in `chunks` chunks. Time counts for each of n
+    /// indices: a single index is cheaper in another scheme.
+    fn cost(self, goal: Goal, chunks: usize) -> f64 {
+        let (query, answer) = self.bytes(chunks);
+        let seconds = chunks as f64 * self.terms(self.primes()) * TERM_SECONDS;
+        let indices = if goal == Goal::MinCommunication { 1 } else { self.ring_degree };
+        score(goal, query + answer, seconds) / indices as f64
+    }
+
+    /// True if the polynomial can be evaluated and the ring is secure.
+    pub(super) fn is_possible(self) -> bool {
+        // The primes' product slightly exceeds the bits.
+        self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE
+            && require_128(self.ring_degree, self.modulus_bits() + 2.0, Secret::Ternary, SIGMA).is_ok()
+    }
+}
+
+/// Returns primes that are 1 modulo twice the order, with at least this product: as few as possible
+/// below 2²⁸, of similar size, largest first.
+///
+/// # Errors
+/// [`Error::Parameters`] if there are not enough.
+pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
+    let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
+    for count in least..=least + 2 {
+        let mut log2_bound = bits / count as f64;
+        while log2_bound <= LOG2_LARGEST {
+            let primes = ntt_primes_below(log2_bound.exp2() as u32, order, count);
+            if primes.len() == count && log2_product(&primes) >= bits {
+                return Ok(primes);
+            }
+            log2_bound += 0.01;
+        }
+    }
+    let reason = format!("too few primes that are 1 modulo {} below 2^28", 2 * order);
+    Err(refused(NAME)(reason))
+}

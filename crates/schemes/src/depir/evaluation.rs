@@ -1,0 +1,161 @@
+//! How a server evaluates f: on lines, or by tables.
+
+use std::str::FromStr;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::{Error, Result};
+
+use super::simplex::{Simplex, terms};
+use super::structure::Form;
+use super::structure::levels::Steps;
+
+/// Bytes of the tables that are chosen where the reductions are not given.
+const CHOSEN_BYTES: u64 = 10 << 30;
+
+/// Points at which f of a query's ciphertexts is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Points {
+    /// Those whose first coordinate is 0, 1, …, D, as in [`super::lines`].
+    OnLines,
+    /// Those for D + 1 values of Y, roots of unity where there are some, as in the paper.
+    OfPaper,
+}
+
+/// Evaluation by the data structure of Kedlaya and Umans ([`super::structure`]), whose time does not
+/// depend on the number of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tabulation {
+    /// j, the number of tabulated variables; with all of them, a value is one look-up.
+    pub tabulated: usize,
+    /// Reductions before a look-up.
+    pub steps: Steps,
+    /// The points.
+    pub points: Points,
+}
+
+/// The variables that an operator wants tabulated: `all`, or the number of the first ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tabulated {
+    /// All, so that a value is one look-up.
+    All,
+    /// This many.
+    First(usize),
+}
+
+impl FromStr for Tabulated {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "all" => Ok(Self::All),
+            other => other
+                .parse()
+                .map(Self::First)
+                .map_err(|_| Error::malformed("a number of tabulated variables", other, "a number, or all")),
+        }
+    }
+}
+
+/// The tables that an operator asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// The tabulated variables.
+    pub tabulated: Tabulated,
+    /// Reductions; `None` for the fewest look-ups in tables of 10 GiB.
+    pub steps: Option<Steps>,
+    /// The points.
+    pub points: Points,
+}
+
+impl From<Tabulation> for Tables {
+    fn from(tabulation: Tabulation) -> Self {
+        let Tabulation { tabulated, steps, points } = tabulation;
+        Self { tabulated: Tabulated::First(tabulated), steps: Some(steps), points }
+    }
+}
+
+impl Tables {
+    /// The tabulation of a polynomial at points modulo primes up to `largest`, in `chunks` polynomials;
+    /// `None` if no tables are short enough.
+    pub(super) fn of(self, simplex: Simplex, largest: u32, chunks: usize) -> Option<Tabulation> {
+        let tabulated = match self.tabulated {
+            Tabulated::All => simplex.variables,
+            Tabulated::First(count) => count,
+        };
+        let with = |steps| Tabulation { tabulated, steps, points: self.points };
+        let fits = |tabulation: &Tabulation| {
+            let bytes = tabulation.form(simplex, largest).table_bytes(simplex);
+            bytes.is_ok_and(|bytes| bytes.saturating_mul(chunks as u64) <= CHOSEN_BYTES)
+        };
+        if let Some(steps) = self.steps {
+            let tabulation = with(steps);
+            return tabulation.form(simplex, largest).table_bytes(simplex).is_ok().then_some(tabulation);
+        }
+        if fits(&with(Steps::One)) {
+            return Some(with(Steps::One));
+        }
+        // More primes that are looked up directly need longer tables.
+        let most = with(Steps::One).form(simplex, largest).levels(simplex).direct.len();
+        let counts: Vec<usize> = (0..most).collect();
+        let fitting = counts.partition_point(|&count| fits(&with(Steps::Mixture(count))));
+        fitting.checked_sub(1).map(|count| with(Steps::Mixture(count)))
+    }
+}
+
+impl Tabulation {
+    /// The form of the structure for points modulo primes up to `largest`.
+    pub(super) fn form(self, simplex: Simplex, largest: u32) -> Form {
+        let first = (self.points == Points::OnLines).then_some(simplex.degree as u32);
+        Form { largest, first, steps: self.steps, tabulated: self.tabulated }
+    }
+
+    /// Look-ups, and products modulo small primes, of one value modulo one prime of Q.
+    pub(super) fn work(self, simplex: Simplex, largest: u32) -> (f64, f64) {
+        let lookups = self.form(simplex, largest).levels(simplex).lookups() as f64;
+        let Simplex { variables, degree } = simplex;
+        if self.tabulated == variables {
+            return (lookups, 0.0);
+        }
+        // Two coordinates are shared by many points.
+        let left = variables - self.tabulated.max(2.min(variables - 1));
+        (lookups, lookups * terms(left, degree) as f64)
+    }
+
+    /// A few words for labels.
+    pub(super) fn label(self) -> String {
+        let steps = match self.steps {
+            Steps::One => "one step".to_owned(),
+            Steps::Two => "two steps".to_owned(),
+            Steps::Mixture(count) => format!("{count} primes looked up"),
+        };
+        format!("tables of {} variables, {steps}", self.tabulated)
+    }
+
+    pub(super) fn encode(self, writer: &mut Writer) {
+        let (kind, count) = match self.steps {
+            Steps::One => (0, 0),
+            Steps::Two => (1, 0),
+            Steps::Mixture(count) => (2, count),
+        };
+        let points = u8::from(self.points == Points::OfPaper);
+        writer.u8(points).u8(kind).u16(count as u16).u16(self.tabulated as u16);
+    }
+
+    /// # Errors
+    /// [`Error::Malformed`].
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let points = match reader.u8()? {
+            0 => Points::OnLines,
+            1 => Points::OfPaper,
+            found => return Err(Error::malformed("depir's points", found, "0 or 1")),
+        };
+        let (kind, count) = (reader.u8()?, usize::from(reader.u16()?));
+        let steps = match (kind, count) {
+            (0, 0) => Steps::One,
+            (1, 0) => Steps::Two,
+            (2, count) => Steps::Mixture(count),
+            (found, _) => return Err(Error::malformed("depir's reductions", found, "0, 1 or 2")),
+        };
+        Ok(Self { tabulated: reader.u16()?.into(), steps, points })
+    }
+}

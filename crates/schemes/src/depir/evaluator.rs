@@ -1,0 +1,183 @@
+//! Evaluation of f on a query's ciphertexts, on lines or by tables (Algorithm 4, lines 20 to 27).
+
+use papir_core::scratch::Scratch;
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{Error, Progress, Result};
+use papir_kernels::pointwise::Modulus;
+use papir_ring::rns::RnsRing;
+use rayon::prelude::*;
+
+use super::evaluation;
+use super::lines::{self, Lines};
+use super::params::DepirParams;
+use super::structure::{Effort, Points, Structure};
+
+/// A query's ciphertexts, as values.
+pub struct Ciphertexts<'a> {
+    pub(super) bodies: &'a [u32],
+    pub(super) masks: Vec<Vec<u32>>,
+}
+
+impl Ciphertexts<'_> {
+    /// Bodies and masks of all coordinates modulo one prime.
+    fn modulo(&self, place: usize, degree: usize) -> (Vec<&[u32]>, Vec<&[u32]>) {
+        let each = self.masks.first().map_or(1, Vec::len);
+        let bodies = self.bodies.chunks_exact(each).map(|words| &words[place * degree..][..degree]);
+        let masks = self.masks.iter().map(|words| &words[place * degree..][..degree]);
+        (bodies.collect(), masks.collect())
+    }
+}
+
+/// The points of a query, which the polynomials of all chunks share.
+pub enum QueryPoints<'a> {
+    /// Lines modulo each prime.
+    Lines(Vec<Lines<'a>>),
+    /// The paper's points modulo each prime.
+    OfPaper(Vec<Points>),
+}
+
+impl<'a> QueryPoints<'a> {
+    /// The points at which the parameters evaluate f.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for a first mask that is zero in a slot.
+    pub(super) fn new(params: &DepirParams, ciphertexts: &'a Ciphertexts<'_>) -> Result<Self> {
+        let (ring, degree) = (params.bv().ring(), params.simplex().degree);
+        let places = ring.moduli().enumerate();
+        let of_paper = params.tabulation().is_some_and(|tables| tables.points == evaluation::Points::OfPaper);
+        if of_paper {
+            let one = |(place, modulus): (usize, Modulus)| {
+                let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
+                let nodes = lines::nodes(modulus, degree);
+                let rows = lines::values(modulus, &nodes, &bodies, &masks);
+                Points { modulus, count: nodes.len() * ring.degree(), rows }
+            };
+            return Ok(Self::OfPaper(places.map(one).collect()));
+        }
+        let one = |(place, modulus): (usize, Modulus)| {
+            let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
+            Lines::new(modulus, &bodies, &masks).ok_or_else(|| {
+                Error::malformed("depir's query", "a first mask that is zero in a slot", "an invertible one")
+            })
+        };
+        places.collect::<Vec<_>>().into_par_iter().map(one).collect::<Result<_>>().map(Self::Lines)
+    }
+}
+
+/// The structures of all chunks; none for evaluation on lines.
+pub(super) struct Evaluator(Vec<Structure>);
+
+impl Evaluator {
+    /// Makes the structures that the parameters want (Algorithm 4, lines 2 to 15), with tables found or
+    /// kept in `scratch`.
+    ///
+    /// # Errors
+    /// The errors of `scratch`.
+    pub(super) fn new(
+        params: &DepirParams,
+        polynomials: &[u32],
+        scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let Some(form) = params.form() else { return Ok(Self(Vec::new())) };
+        let simplex = params.simplex();
+        let chunks = polynomials.chunks_exact(simplex.len());
+        let structures =
+            chunks.map(|polynomial| Structure::new(simplex, polynomial, form, scratch, progress));
+        structures.collect::<Result<_>>().map(Self)
+    }
+
+    /// Stores the tables, a section for each chunk and prime.
+    ///
+    /// # Errors
+    /// The errors of `sink`.
+    pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        for (chunk, structure) in self.0.iter().enumerate() {
+            for (prime, table) in structure.tables() {
+                sink.put(&section(chunk, prime), &[table])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the tables that [`Evaluator::save`] stored.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a table of another length; the errors of `source`.
+    pub(super) fn load(
+        params: &DepirParams,
+        polynomials: &[u32],
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
+        let Some(form) = params.form() else { return Ok(Self(Vec::new())) };
+        let simplex = params.simplex();
+        let chunks = polynomials.chunks_exact(simplex.len()).enumerate();
+        let structures = chunks.map(|(chunk, polynomial)| {
+            Structure::load(simplex, polynomial, form, |prime| source.get(&section(chunk, prime)))
+        });
+        structures.collect::<Result<_>>().map(Self)
+    }
+
+    /// The structure of a chunk; `None` for evaluation on lines.
+    pub(super) fn structure(&self, chunk: usize) -> Option<&Structure> {
+        self.0.get(chunk)
+    }
+
+    /// Evaluates a chunk's polynomial. Returns, for each prime and each power of Y, n coefficients.
+    pub(super) fn evaluate(
+        &self,
+        params: &DepirParams,
+        points: &QueryPoints<'_>,
+        (chunk, polynomial): (usize, &[u32]),
+    ) -> (Vec<Vec<u32>>, Effort) {
+        let (ring, simplex) = (params.bv().ring(), params.simplex());
+        match (points, self.structure(chunk)) {
+            (QueryPoints::Lines(lines), None) => {
+                let lines = lines.par_iter().map(|line| line.evaluate(simplex, polynomial));
+                (coefficients(ring, lines.collect()), Effort::default())
+            }
+            (QueryPoints::Lines(lines), Some(structure)) => {
+                let (values, effort) = look_up(structure, lines, simplex.degree);
+                let lines = lines.par_iter().zip(&values).map(|(line, values)| line.interpolate(values));
+                (coefficients(ring, lines.collect()), effort)
+            }
+            (QueryPoints::OfPaper(groups), structure) => {
+                let found = structure.map(|structure| structure.evaluate(None, groups));
+                let (values, effort) = found.unwrap_or_default();
+                let polynomials = values.par_iter().zip(groups).map(|(values, group)| {
+                    lines::coefficients(group.modulus, &lines::nodes(group.modulus, simplex.degree), values)
+                });
+                (coefficients(ring, polynomials.collect()), effort)
+            }
+        }
+    }
+}
+
+/// Values of f where the first coordinate is 0, 1, …, D: for each prime, a row of all slots each.
+fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Vec<u32>>, Effort) {
+    let at = |x: u32| {
+        let groups: Vec<Points> = lines
+            .iter()
+            .map(|line| Points { modulus: line.modulus, count: line.len(), rows: line.at(x) })
+            .collect();
+        structure.evaluate(Some(x), &groups)
+    };
+    let found: Vec<_> = (0..=degree as u32).into_par_iter().map(at).collect();
+    let mut effort = Effort::default();
+    found.iter().for_each(|(_, own)| effort += *own);
+    let prime = |place: usize| found.iter().flat_map(|(values, _)| &values[place]).copied().collect();
+    ((0..lines.len()).map(prime).collect(), effort)
+}
+
+/// Turns values in the slots of X into coefficients.
+fn coefficients(ring: &RnsRing, mut residues: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
+    residues.par_iter_mut().zip(ring.tables()).for_each(|(rows, table)| {
+        rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
+    });
+    residues
+}
+
+/// Name of a table's section.
+fn section(chunk: usize, prime: u32) -> String {
+    format!("depir/tables/{chunk}/{prime}")
+}

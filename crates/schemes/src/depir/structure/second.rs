@@ -1,0 +1,112 @@
+//! The second reduction: f modulo a prime from its values modulo smaller ones.
+
+use papir_kernels::pointwise::Modulus;
+use papir_kernels::small_prime::{self, Shortest};
+use papir_ring::crt::{Lift, Sums};
+
+use super::effort::Effort;
+use super::small::{Leaf, Small};
+use super::sorting::{Group, walk};
+
+/// Most coordinates that points share where polynomials are evaluated.
+const SHARED: usize = 2;
+/// Bytes of the part of the largest table that groups of points use.
+const PART_BYTES: u64 = 1 << 14;
+/// Groups below this are not divided further.
+const FEW: usize = 256;
+
+/// A prime of the first level, and the smaller primes that it is reduced to.
+pub(super) struct Second<'a> {
+    prime: u32,
+    small: &'a [Small],
+    reductions: Vec<Shortest>,
+    lift: Lift,
+    /// Number of variables.
+    variables: usize,
+}
+
+impl<'a> Second<'a> {
+    /// `primes` are those of `small`.
+    pub(super) fn new(prime: u32, primes: &[u32], small: &'a [Small], variables: usize) -> Self {
+        let reductions = primes.iter().map(|&smaller| Shortest::new(prime, smaller)).collect();
+        Self { prime, small, reductions, lift: Lift::new(primes, Modulus::new(prime)), variables }
+    }
+
+    /// Evaluates f at `count` points, given as a row of residues for each coordinate. If they share
+    /// the first one, `first` has it as a number, and rows lack it.
+    pub(super) fn evaluate(&self, first: Option<u32>, rows: &[Vec<u16>], count: usize) -> (Vec<u16>, Effort) {
+        let order: Vec<u32> = (0..count as u32).collect();
+        let points = Group { order: &order, rows: rows.iter().map(Vec::as_slice).collect() };
+        let mut prefix: Vec<u16> = first.iter().map(|&x| x as u16).collect();
+        let (mut values, mut effort) = (vec![0; count], Effort::default());
+        let mut leaves: Vec<Leaf<'_>> = self.small.iter().map(Leaf::new).collect();
+        let mut buffers = Buffers::default();
+        let mut leaf = |prefix: &[u16], points: &Group<'_>| {
+            let prefix = (first.map(|_| prefix[0]), &prefix[usize::from(first.is_some())..]);
+            self.group(&mut leaves, prefix, points, &mut buffers, &mut effort);
+            for (&point, &value) in points.order.iter().zip(&buffers.lifted) {
+                values[point as usize] = value as u16;
+            }
+        };
+        let enough = |shared, points| self.is_enough(shared, points);
+        walk(self.prime, &points, &mut prefix, &enough, &mut leaf);
+        (values, effort)
+    }
+
+    fn is_enough(&self, shared: usize, points: usize) -> bool {
+        let largest = self.small.last().filter(|small| small.is_whole());
+        match largest {
+            Some(small) => points < FEW || small.table.layout().part_bytes(shared) <= PART_BYTES,
+            None => shared >= SHARED.min(self.variables - 1),
+        }
+    }
+
+    /// Evaluates points of one group, which share a first coordinate as a number and others as residues.
+    fn group(
+        &self,
+        leaves: &mut [Leaf<'_>],
+        (first, others): (Option<u16>, &[u16]),
+        points: &Group<'_>,
+        buffers: &mut Buffers,
+        effort: &mut Effort,
+    ) {
+        let count = points.order.len();
+        buffers.reset(count, points.rows.len());
+        for (place, (leaf, &reduction)) in leaves.iter_mut().zip(&self.reductions).enumerate() {
+            let number = first.map(|x| (u32::from(x) % self.small[place].prime()) as u16);
+            let prefix: Vec<u16> =
+                number.into_iter().chain(others.iter().map(|&x| reduction.apply(x.into()))).collect();
+            for (out, row) in buffers.rows.iter_mut().zip(&points.rows) {
+                small_prime::reduce_small(out, row, reduction);
+            }
+            let points = Group {
+                order: &buffers.order[..count],
+                rows: buffers.rows.iter().map(Vec::as_slice).collect(),
+            };
+            leaf.evaluate(&prefix, &points, &mut buffers.values, effort);
+            self.lift.add_all(&mut buffers.sums, place, &buffers.values);
+        }
+        self.lift.finish_all(&buffers.sums, &mut buffers.lifted);
+    }
+}
+
+/// Memory of a group, used again by the next one.
+#[derive(Default)]
+struct Buffers {
+    order: Vec<u32>,
+    rows: Vec<Vec<u16>>,
+    values: Vec<u16>,
+    sums: Sums,
+    lifted: Vec<u32>,
+}
+
+impl Buffers {
+    fn reset(&mut self, count: usize, rows: usize) {
+        self.order.extend(self.order.len() as u32..count as u32);
+        self.rows.resize_with(rows, Vec::new);
+        self.rows.iter_mut().for_each(|row| row.resize(count, 0));
+        self.values.resize(count, 0);
+        self.lifted.resize(count, 0);
+        self.sums.reset(count);
+    }
+}

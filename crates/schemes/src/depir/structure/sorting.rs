@@ -1,0 +1,76 @@
+//! Points sorted by their coordinates, so that points which share some of them share work and memory.
+
+/// Points by their remaining coordinates.
+pub(super) struct Group<'a> {
+    /// Numbers of the points.
+    pub(super) order: &'a [u32],
+    /// A row for each coordinate.
+    pub(super) rows: Vec<&'a [u16]>,
+}
+
+/// Calls `leaf` with groups of points that share their first coordinates, and with these, in ascending
+/// order. `prefix` has the coordinates that all points share, which rows lack; points are sorted by one
+/// coordinate after the other until `enough(shared, points)`.
+pub(super) fn walk(
+    prime: u32,
+    points: &Group<'_>,
+    prefix: &mut Vec<u16>,
+    enough: &impl Fn(usize, usize) -> bool,
+    leaf: &mut impl FnMut(&[u16], &Group<'_>),
+) {
+    if points.rows.is_empty() || enough(prefix.len(), points.order.len()) {
+        return leaf(prefix, points);
+    }
+    let sorted = Sorted::new(prime, points);
+    for x in 0..prime {
+        let group = sorted.of(x);
+        if !group.order.is_empty() {
+            prefix.push(x as u16);
+            walk(prime, &group, prefix, enough, leaf);
+            prefix.pop();
+        }
+    }
+}
+
+/// Points in the order of their first coordinate, which is removed.
+struct Sorted {
+    /// Start of each value's points; one more than there are values.
+    starts: Vec<u32>,
+    order: Vec<u32>,
+    rows: Vec<Vec<u16>>,
+}
+
+impl Sorted {
+    /// Counting sort.
+    fn new(prime: u32, points: &Group<'_>) -> Self {
+        let (first, others) = (points.rows[0], &points.rows[1..]);
+        let mut starts = vec![0u32; prime as usize + 1];
+        first.iter().for_each(|&x| starts[usize::from(x) + 1] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        // Only places are scattered, so that the first-level cache holds the ends of all groups. Rows
+        // are gathered.
+        let mut next = starts.clone();
+        let mut places = vec![0u32; first.len()];
+        for (place, &x) in first.iter().enumerate() {
+            let next = &mut next[usize::from(x)];
+            places[*next as usize] = place as u32;
+            *next += 1;
+        }
+        let moved = |row: &&[u16]| places.iter().map(|&place| row[place as usize]).collect();
+        let order = places.iter().map(|&place| points.order[place as usize]).collect();
+        Self { starts, order, rows: others.iter().map(moved).collect() }
+    }
+
+    /// Points with this value.
+    fn of(&self, x: u32) -> Group<'_> {
+        let range = self.starts[x as usize] as usize..self.starts[x as usize + 1] as usize;
+        Group {
+            order: &self.order[range.clone()],
+            rows: self.rows.iter().map(|row| &row[range.clone()]).collect(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Parts of a long preparation as mapped files.
+//!
+//! There is one file per part, in the format of a snapshot with its checksums. An interrupted
+//! preparation continues with the first missing part. Checksums detect accidental damage, not
+//! tampering: anyone who can write to the folder controls the contents of the parts.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use papir_core::scratch::Scratch;
+use papir_core::sections::SectionSink;
+use papir_core::{AlignedBytes, Blob, Result as CoreResult};
+
+use crate::error::Error;
+use crate::map::map;
+use crate::publish::{Readers, publish};
+use crate::snapshot::Sections;
+
+const NAME: &str = "name";
+const PART: &str = "part";
+
+/// A folder of parts.
+pub struct ScratchFolder {
+    folder: PathBuf,
+}
+
+impl ScratchFolder {
+    /// Opens a folder, creating it if necessary.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Io`].
+    pub fn open(folder: &Path) -> CoreResult<Self> {
+        std::fs::create_dir_all(folder).map_err(|source| papir_core::Error::Io {
+            what: format!("creating {}", folder.display()),
+            source,
+        })?;
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.papir-part"))
+    }
+
+    /// Reads the part of a name; `None` if its file is missing or belongs to another part.
+    fn read(&self, name: &str) -> CoreResult<Option<Blob>> {
+        let Ok(map) = map(&self.path(name)) else {
+            return Ok(None);
+        };
+        let sections = Sections::read(map)?;
+        sections.verify()?;
+        if *sections.blob(NAME)? != *name.as_bytes() {
+            return Ok(None);
+        }
+        sections.blob(PART).map(Some)
+    }
+}
+
+impl Scratch for ScratchFolder {
+    /// Finds a part. A damaged file counts as missing, so that it is made again.
+    fn find(&self, name: &str, bytes: u64) -> CoreResult<Option<Blob>> {
+        Ok(self.read(name).unwrap_or_default().filter(|part| part.len() as u64 == bytes))
+    }
+
+    fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
+        let path = self.path(name);
+        // Process id and counter: unique among processes, and among the threads of one process.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
+        let published = publish(&path, nonce, Readers::Default, |writer| {
+            writer.put(NAME, &[name.as_bytes()])?;
+            Ok(writer.put(PART, &[part.as_ref()])?)
+        });
+        match published {
+            Ok(_) => {}
+            Err(Error::Core(error)) => return Err(error),
+            Err(error) => {
+                let source = std::io::Error::other(error.to_string());
+                return Err(papir_core::Error::Io { what: format!("writing {}", path.display()), source });
+            }
+        }
+        drop(part);
+        self.read(name)?.ok_or_else(|| papir_core::Error::Checksum { what: path.display().to_string() })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn part(byte: u8) -> AlignedBytes {
+        AlignedBytes::copy_of(&[byte; 1000])
+    }
+
+    #[test]
+    fn parts_are_found_by_name_and_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut scratch = ScratchFolder::open(folder.path()).unwrap();
+        assert!(scratch.find("a", 1000).unwrap().is_none());
+        assert_eq!(*scratch.keep("a", part(1)).unwrap(), [1; 1000]);
+        assert_eq!(*scratch.keep("b", part(2)).unwrap(), [2; 1000]);
+        let again = ScratchFolder::open(folder.path()).unwrap();
+        assert_eq!(*again.find("a", 1000).unwrap().unwrap(), [1; 1000]);
+        assert!(again.find("a", 999).unwrap().is_none());
+        assert!(again.find("c", 1000).unwrap().is_none());
+    }
+
+    #[test]
+    fn damaged_torn_and_foreign_files_count_as_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut scratch = ScratchFolder::open(folder.path()).unwrap();
+        scratch.keep("a", part(1)).unwrap();
+        let path = scratch.path("a");
+        let bytes = std::fs::read(&path).unwrap();
+        let mut damaged = bytes.clone();
+        *damaged.last_mut().unwrap() ^= 1;
+        for wrong in [&damaged[..], &bytes[..bytes.len() / 2], b"half", b""] {
+            std::fs::write(&path, wrong).unwrap();
+            assert!(scratch.find("a", 1000).unwrap().is_none(), "{} bytes", wrong.len());
+        }
+        std::fs::write(scratch.path("b"), &bytes).unwrap();
+        assert!(scratch.find("b", 1000).unwrap().is_none(), "the file of another part");
+        scratch.keep("a", part(1)).unwrap();
+        assert!(scratch.find("a", 1000).unwrap().is_some());
+    }
+}
