@@ -55,7 +55,7 @@ pub(crate) fn compare_with_download(description: &Description) {
 /// more than a minute. `agreed` is the answer of an operator who knows.
 ///
 /// # Errors
-/// [`Error::Parameters`] if the operator does not agree.
+/// [`Error::OutOfBounds`] if the operator does not agree.
 pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bool) -> Result<()> {
     let work = &description.work.answer;
     let seconds = work.seconds(rates, rates.threads());
@@ -81,16 +81,21 @@ pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bo
         counted.concat(),
         units::bytes(sizes.query + sizes.answer)
     );
-    eprintln!("papir: {scheme}: {cost}");
-    if seconds < ASKED_SECONDS || agreed || (std::io::stdin().is_terminal() && confirmed()) {
-        return Ok(());
+    if seconds >= ASKED_SECONDS && !agreed && !(std::io::stdin().is_terminal() && confirmed(&cost)) {
+        let expected = format!("at most {ASKED_SECONDS}, or --yes: {cost}");
+        return Err(Error::out_of_bounds(
+            "the number of seconds that a query takes",
+            seconds as u64,
+            expected,
+        ));
     }
-    Err(Error::Parameters { scheme, reason: format!("{cost}: give --yes for more than a minute a query") })
+    eprintln!("papir: {scheme}: {cost}");
+    Ok(())
 }
 
 /// Asks the operator.
-fn confirmed() -> bool {
-    eprint!("papir: more than a minute a query. Build it? [y/N] ");
+fn confirmed(cost: &str) -> bool {
+    eprint!("papir: {cost}. Build it? [y/N] ");
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case("y")
 }

@@ -339,10 +339,11 @@ fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
 fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
     let rates = papir_plan::rates_file::load(None)?.rates;
     let announce = |description: &Description| {
+        announcement::agree_to_cost(description, &rates, agreed)?;
         let Sizes { database, material, hint, .. } = description.sizes;
         announcement::print(&options.out, &description.shape, database + material + hint);
         announcement::compare_with_download(description);
-        announcement::agree_to_cost(description, &rates, agreed)
+        Ok(())
     };
     let report = papir_store::build_announced(options, &announce, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {

@@ -103,8 +103,8 @@ fn depir_answers_by_tables() {
         files
     };
     let with_tables = [&base[..], &tables, &["--tables", &kept]].concat();
-    let built = succeeds(&with_tables);
-    assert!(built.contains("tables of"), "{built}");
+    succeeds(&with_tables);
+    assert!(succeeds(&["inspect", &out]).contains("tables of"));
     // An interrupted build continues with the missing table.
     let before = files();
     assert!(before.len() > 3);
@@ -148,7 +148,7 @@ fn slow_queries_need_an_agreement() {
     let (source, out) = (folder.write("long.bin", vec![7; 40_000 * 32]), folder.path("long.papir"));
     let build =
         ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "32", "--scheme", "depir"];
-    fails_with(&build, &["products", "of messages", "min", "give --yes"]);
+    fails_with(&build, &["seconds", "at most 60, or --yes", "products", "of messages"]);
     assert!(!std::path::Path::new(&out).exists());
     let output = papir(&[&build[..], &["--yes"]].concat());
     let said = String::from_utf8(output.stderr).unwrap();
