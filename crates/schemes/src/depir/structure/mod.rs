@@ -13,7 +13,7 @@
 //!
 //! With j of m variables tabulated, a table holds the coefficients of the remaining polynomial for
 //! each (x₁, …, x_j). With all of them it is the paper's table of values. Without a table, work that
-//! points share is done once, because all points of a prime are known together ([`sorting`]): tables
+//! points share is done once, because all points of a prime are known together (`sorting`): tables
 //! are read in parts that stay in the cache, one after the other.
 //!
 //! The first coordinate may be a number from 0 to D that many points share, as on lines
