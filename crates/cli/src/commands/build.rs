@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use papir_core::cost::Rates;
 use papir_core::{Description, Error, FailureBound, Goal, Shape, Sizes};
 use papir_lookup::{BucketTarget, Estimate, MAX_ROOM, OnDuplicate};
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
@@ -337,7 +338,8 @@ fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
 /// Builds the database with progress bars and returns the lines that describe it. `agreed` is the
 /// operator's agreement to slow queries.
 fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
-    let rates = papir_plan::rates_file::load(None)?.rates;
+    // A build does not fail for rates that cannot be read.
+    let rates = papir_plan::rates_file::load(None).map_or(Rates::BUILT_IN, |loaded| loaded.rates);
     let announce = |description: &Description| {
         announcement::agree_to_cost(description, &rates, agreed)?;
         let Sizes { database, material, hint, .. } = description.sizes;
