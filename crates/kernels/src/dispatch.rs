@@ -28,13 +28,14 @@ macro_rules! dispatch {
     };
 }
 
-/// Returns from the caller with `function(amx, args…)` if the backend has tiles and `queries` are
+/// Returns from the caller with `function(unit, args…)` if the backend has tiles and `queries` are
 /// several, which fill them.
 macro_rules! several_in_tiles {
     ($backend:expr, $queries:ident, $function:ident ( $($argument:expr),* $(,)? )) => {
         #[cfg(target_arch = "x86_64")]
         if let ($crate::backend::Kind::Amx(amx), [_, _, ..]) = ($backend.kind(), $queries) {
-            return $crate::x86_64::amx::passes::$function(amx, $($argument),*);
+            let mut unit = $crate::x86_64::amx::unit::Loaded::new(amx);
+            return $crate::x86_64::amx::passes::$function(&mut unit, $($argument),*);
         }
     };
 }

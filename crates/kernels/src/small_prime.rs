@@ -44,10 +44,11 @@ kernel! {
 }
 
 kernel! {
-    /// Evaluates a polynomial in one variable at many points modulo p: `powers` has a row of
+    /// Evaluates a polynomial in one variable at one or more points modulo p: `powers` has a row of
     /// `out.len()` powers of the points for each coefficient, and may have more.
     pub fn combine | combine_with(out: &mut [u16], coefficients: &[u16], powers: &[u16], p: u32)
     checks {
+        assert!(!out.is_empty(), "one or more points");
         assert!(powers.len() >= coefficients.len() * out.len(), "powers of the points");
         assert!((2..1 << 12).contains(&p) && coefficients.len() <= 256, "sums below 2^32");
     }

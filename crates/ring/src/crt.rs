@@ -39,12 +39,12 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Sums of this many numbers, which are zero.
+    /// The sums of this many numbers before any residue is added.
     pub fn zeroed(count: usize) -> Self {
         Self { words: vec![0; count], quotients: vec![0; count] }
     }
 
-    /// Sets them to sums of this many numbers, which are zero.
+    /// Starts again, with this many numbers, in the same memory.
     pub fn reset(&mut self, count: usize) {
         for sums in [&mut self.words, &mut self.quotients] {
             sums.clear();

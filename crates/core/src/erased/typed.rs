@@ -16,7 +16,7 @@ use crate::envelope::{self, Header, Kind};
 use crate::scheme::{
     Choice, Client, Goal, Parameters, Scheme, Server, Session, Target, UpdateEstimate, Wire,
 };
-use crate::scratch::Scratch;
+use crate::scratch::{InMemory, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress, Record,
@@ -127,7 +127,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        setup_with::<S>(self.permit(S::Params::decode(parameters)?)?, records, rng, progress)
+        self.setup_resumable(parameters, records, &mut InMemory, rng, progress)
     }
 
     fn setup_resumable(

@@ -38,8 +38,10 @@ impl Shortest {
 /// Bits of a quotient after the point. Each quotient is short by less than 2⁻³⁴.
 pub(crate) const QUOTIENT_BITS: u32 = 50;
 
-/// What a residue x modulo one of many primes p, of product P, adds to two sums for its number: v·(P/p)
-/// modulo another modulus with v = x·(P/p)⁻¹ mod p, and v/p in units of 2⁻⁵⁰.
+/// Constants of a prime p in the reconstruction of numbers from residues. P is the product of all primes.
+///
+/// A residue x modulo p adds v·(P/p) modulo the target to one sum and v/p, in units of 2⁻⁵⁰, to another,
+/// where v = x·(P/p)⁻¹ mod p.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     pub(crate) p: u32,

@@ -2,7 +2,7 @@
 //! [`crate::matvec_i16`].
 
 use super::product::DigitRows;
-use super::unit::{Amx, Block, Loaded, QUAD_BYTES, SIDE, Unit};
+use super::unit::{Block, QUAD_BYTES, SIDE, Unit};
 use crate::layout::ROWS;
 use crate::portable::matvec_i16::PLANE_BITS as WORD_PLANE_BITS;
 
@@ -14,42 +14,7 @@ struct Queries {
 }
 
 /// Adds the rows of every group of bytes times each query to its sums.
-pub(crate) fn bytes(
-    amx: Amx,
-    tiles: &[u8],
-    quads: usize,
-    queries: &[&[i8]],
-    planes: usize,
-    outs: &mut [&mut [u32]],
-) {
-    bytes_on(&mut Loaded::new(amx), tiles, quads, queries, planes, outs);
-}
-
-/// Adds the rows of every group of 4-bit words times each query to its sums.
-pub(crate) fn nibbles(
-    amx: Amx,
-    tiles: &[u8],
-    quads: usize,
-    queries: &[&[i8]],
-    planes: usize,
-    outs: &mut [&mut [u32]],
-) {
-    nibbles_on(&mut Loaded::new(amx), tiles, quads, queries, planes, outs);
-}
-
-/// Adds the rows of every group of 16-bit words times each query to its sums.
-pub(crate) fn words(
-    amx: Amx,
-    tiles: &[i16],
-    pairs: usize,
-    queries: &[&[i16]],
-    planes: usize,
-    outs: &mut [&mut [u64]],
-) {
-    words_on(&mut Loaded::new(amx), tiles, pairs, queries, planes, outs);
-}
-
-fn bytes_on<U: Unit>(
+pub(crate) fn bytes<U: Unit>(
     unit: &mut U,
     tiles: &[u8],
     quads: usize,
@@ -65,7 +30,8 @@ fn bytes_on<U: Unit>(
     }
 }
 
-fn nibbles_on<U: Unit>(
+/// Adds the rows of every group of 4-bit words times each query to its sums.
+pub(crate) fn nibbles<U: Unit>(
     unit: &mut U,
     tiles: &[u8],
     quads: usize,
@@ -84,7 +50,8 @@ fn nibbles_on<U: Unit>(
     }
 }
 
-fn words_on<U: Unit>(
+/// Adds the rows of every group of 16-bit words times each query to its sums.
+pub(crate) fn words<U: Unit>(
     unit: &mut U,
     tiles: &[i16],
     pairs: usize,
@@ -102,7 +69,7 @@ fn words_on<U: Unit>(
     }
 }
 
-/// Blocks of zeros for so many quads of columns.
+/// Enough blocks for this many quads of columns, filled with zeros.
 fn zeroed(quads: usize) -> Vec<Block> {
     vec![[[0; QUAD_BYTES]; SIDE]; quads.div_ceil(SIDE)]
 }
@@ -242,14 +209,14 @@ mod tests {
                 let [found, expected] = both(
                     groups * 64,
                     &queries,
-                    |queries, outs| bytes_on(&mut Software::new(), &tiles, quads, queries, planes, outs),
+                    |queries, outs| bytes(&mut Software::new(), &tiles, quads, queries, planes, outs),
                     |query, sums| portable::matvec_u8::pass(&tiles, quads, query, planes, sums),
                 );
                 assert_eq!(found, expected, "bytes, {quads} quads, {planes} planes");
                 let [found, expected] = both(
                     groups * 128,
                     &queries,
-                    |queries, outs| nibbles_on(&mut Software::new(), &tiles, quads, queries, planes, outs),
+                    |queries, outs| nibbles(&mut Software::new(), &tiles, quads, queries, planes, outs),
                     |query, sums| portable::matvec_u4::pass(&tiles, quads, query, planes, sums),
                 );
                 assert_eq!(found, expected, "nibbles, {quads} quads, {planes} planes");
@@ -269,7 +236,7 @@ mod tests {
                 let [found, expected] = both(
                     2 * 64,
                     &queries,
-                    |queries, outs| words_on(&mut Software::new(), &tiles, pairs, queries, planes, outs),
+                    |queries, outs| words(&mut Software::new(), &tiles, pairs, queries, planes, outs),
                     |query, sums| portable::matvec_i16::pass(&tiles, pairs, query, planes, sums),
                 );
                 assert_eq!(found, expected, "{pairs} pairs, {planes} planes");
@@ -286,7 +253,7 @@ mod tests {
             let [found, expected] = both(
                 64,
                 &[&query[..]; 2],
-                |queries, outs| words_on(&mut Software::new(), &tiles, pairs, queries, 1, outs),
+                |queries, outs| words(&mut Software::new(), &tiles, pairs, queries, 1, outs),
                 |query, sums| portable::matvec_i16::pass(&tiles, pairs, query, 1, sums),
             );
             assert_eq!(found, expected);

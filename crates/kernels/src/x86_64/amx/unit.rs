@@ -12,16 +12,16 @@ pub(super) const WIDTH: usize = 64;
 pub(super) const QUAD_BYTES: usize = 4 * WIDTH;
 
 /// Digits of 16 rows in 64 columns.
-pub(super) type Digits = [[i8; WIDTH]; SIDE];
+pub(crate) type Digits = [[i8; WIDTH]; SIDE];
 /// 64 columns of a row group: 16 quads of 64 rows.
-pub(super) type Block = [[u8; QUAD_BYTES]; SIDE];
+pub(crate) type Block = [[u8; QUAD_BYTES]; SIDE];
 /// Sums of 16 rows of digits for 16 rows of a matrix.
-pub(super) type Sums = [[i32; SIDE]; SIDE];
+pub(crate) type Sums = [[i32; SIDE]; SIDE];
 
 /// Four tiles of sums: two tiles of digits times two of the four parts of a row group.
 ///
 /// Sums wrap modulo 2^32.
-pub(super) trait Unit {
+pub(crate) trait Unit {
     /// Sets the sums to zero.
     fn clear(&mut self);
 
@@ -111,14 +111,14 @@ impl Configuration {
 }
 
 /// The tiles of this thread, configured until this is dropped. Compilers use no tiles of their own.
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     amx: Amx,
     /// Tiles belong to a thread.
     _own: std::marker::PhantomData<*const ()>,
 }
 
 impl Loaded {
-    pub(super) fn new(amx: Amx) -> Self {
+    pub(crate) fn new(amx: Amx) -> Self {
         // SAFETY: `amx` proves that the CPU and the system support tiles.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &Configuration::FULL, options(nostack, readonly)) };
         Self { amx, _own: std::marker::PhantomData }
