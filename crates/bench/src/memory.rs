@@ -37,11 +37,6 @@ impl Resident {
     }
 }
 
-/// Bytes of available memory; `None` if the system does not report it.
-pub(crate) fn available() -> Option<u64> {
-    field("/proc/meminfo", "MemAvailable:")
-}
-
 /// Processor time of all threads of this process so far; `None` if the system does not report it.
 pub(crate) fn processor_time() -> Option<Duration> {
     #[cfg(unix)]

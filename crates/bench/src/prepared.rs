@@ -15,7 +15,7 @@ use rand_core::{Rng, UnwrapErr};
 use crate::bandwidth::Bandwidth;
 use crate::clock::{StageClock, median};
 use crate::effort::Plan;
-use crate::memory::{self, Resident};
+use crate::memory::Resident;
 use crate::report::Stages;
 use crate::schemes::candidate;
 use crate::{Error, Result};
@@ -229,7 +229,7 @@ pub(crate) fn check_memory(description: &Description) -> Result<()> {
     let Sizes { database, material, hint, .. } = description.sizes;
     // The client has its own copy of the hint.
     let needed = database.saturating_add(material).saturating_add(2 * hint);
-    match memory::available() {
+    match papir_store::free_memory() {
         Some(available) if needed > available => {
             let found = format!("{} needs {} of memory", description.scheme, display(needed));
             Err(Error::usage(found, format!("at most {} of free memory", display(available))))

@@ -75,9 +75,12 @@ pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bo
     } else {
         format!("{:.0} min", seconds / 60.0)
     };
+    let lookups = match limits.batch {
+        0 | 1 => String::new(),
+        most => format!(" for up to {most} lookups"),
+    };
     let cost = format!(
-        "a query, for up to {} lookups, takes {}{} of messages and about {time}",
-        limits.batch.max(1),
+        "a query{lookups} takes {}{} of messages and about {time}",
         counted.concat(),
         units::bytes(sizes.query + sizes.answer)
     );

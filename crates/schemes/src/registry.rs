@@ -316,7 +316,7 @@ fn candidate<S: Bucket>(shape: Shape, target: Target, capacity: usize) -> Result
 /// probability or `failure`.
 ///
 /// # Errors
-/// [`Error::Parameters`] for schemes without tables; the errors of [`DepirParams::with_tables`].
+/// [`Error::Parameters`] for schemes without tables; the errors of [`DepirParams::choose_with_tables`].
 pub fn with_tables(
     name: &'static str,
     shape: Shape,
@@ -327,19 +327,20 @@ pub fn with_tables(
         let reason = format!("it has no tables of values: only {} has", Depir::NAME);
         return Err(Error::Parameters { scheme: name, reason });
     }
-    Ok(candidate_of(&DepirParams::with_tables(shape, tables, failure)?))
+    Ok(candidate_of(&DepirParams::choose_with_tables(shape, tables, failure)?))
 }
 
-/// The tables of a prepared database of the scheme of this name, by its encoded parameters; `None` if it
-/// has none.
+/// The kind of tables that encoded parameters of the scheme of this name have, and the bytes of each;
+/// `None` if they have none.
 ///
 /// # Errors
 /// The errors of [`Parameters::decode`].
-pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<Tables>> {
+pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u64>)>> {
     if name != Depir::NAME {
         return Ok(None);
     }
-    Ok(DepirParams::decode(parameters)?.tabulation().map(Tables::from))
+    let params = DepirParams::decode(parameters)?;
+    Ok(params.tables().map(|tables| (tables, params.table_lengths())))
 }
 
 /// Batches over the scheme of this name.

@@ -48,7 +48,7 @@ pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
 pub use map::free_memory;
 pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
 pub use resign::{attach, sign};
-pub use scratch::ScratchFolder;
+pub use scratch::{ScratchFolder, check_memory};
 pub use signing::{Sign, stored_log};
 pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
 pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};

@@ -12,12 +12,30 @@ use papir_core::sections::SectionSink;
 use papir_core::{AlignedBytes, Blob, Result as CoreResult};
 
 use crate::error::Error;
-use crate::map::map;
+use crate::map::{free_memory, map};
 use crate::publish::{Readers, publish};
 use crate::snapshot::Sections;
 
 const NAME: &str = "name";
 const PART: &str = "part";
+
+/// Checks that this machine has enough free memory for the parts of a preparation: for all of them or, if
+/// a folder keeps them, for the longest.
+///
+/// # Errors
+/// [`papir_core::Error::OutOfBounds`].
+pub fn check_memory(lengths: &[u64], kept: bool) -> CoreResult<()> {
+    let needed = if kept { lengths.iter().copied().max().unwrap_or(0) } else { lengths.iter().sum() };
+    match free_memory().filter(|&free| needed > free) {
+        None => Ok(()),
+        Some(free) => {
+            let expected = format!(
+                "at most {free}, the free memory, for all tables or, with a folder to keep them, for the longest"
+            );
+            Err(papir_core::Error::out_of_bounds("the number of bytes of tables", needed, expected))
+        }
+    }
+}
 
 /// A folder of parts.
 pub struct ScratchFolder {
@@ -90,6 +108,16 @@ mod tests {
 
     fn part(byte: u8) -> AlignedBytes {
         AlignedBytes::copy_of(&[byte; 1000])
+    }
+
+    #[test]
+    fn parts_longer_than_the_memory_are_refused() {
+        assert!(check_memory(&[1 << 10; 3], false).is_ok());
+        let Some(free) = free_memory() else { return };
+        let error = check_memory(&[free, free], false).unwrap_err().to_string();
+        assert!(error.contains("the free memory"), "{error}");
+        assert!(check_memory(&[free / 4; 16], false).is_err());
+        assert!(check_memory(&[free / 4; 16], true).is_ok());
     }
 
     #[test]

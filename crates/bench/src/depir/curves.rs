@@ -169,7 +169,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
 /// The row of the paper's tables of all variables in one step, which no memory holds.
 fn predicted(set: Set) -> Result<Vec<String>> {
     let by = Tables { tabulated: Tabulated::All, steps: Some(Steps::One), points: Points::OfPaper };
-    let params = set.params()?.with_tables_of(by)?;
+    let params = set.params()?.with_tables(by)?;
     let lookups = params.describe().work.answer.times(Operation::Lookup);
     let primes = params.table_lengths().len();
     Ok(vec![

@@ -17,13 +17,13 @@ use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::Levels;
 use papir_schemes::depir::structure::{Effort as LookupCounts, Structure};
 use papir_schemes::depir::wire::{DepirAnswer, DepirQuery};
-use papir_store::ScratchFolder;
+use papir_store::{ScratchFolder, check_memory};
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::clock::{median, timed};
 use crate::effort::Effort;
-use crate::memory::{self, Resident};
+use crate::memory::Resident;
 use crate::records::Synthetic;
 use crate::report::write_columns;
 use crate::{Error, Result};
@@ -352,22 +352,9 @@ impl Config<'_> {
     fn params(&self) -> Result<DepirParams> {
         let params = self.set.params()?;
         let Some(tables) = self.by else { return Ok(params) };
-        let params = params.with_tables_of(tables)?;
-        // With a folder, tables are built in memory one at a time.
-        let bytes = match self.tables {
-            None => params.table_bytes(),
-            Some(_) => params.table_lengths().into_iter().max().unwrap_or(0),
-        };
-        match memory::available().filter(|&free| bytes > free) {
-            None => Ok(params),
-            Some(free) => {
-                let expected = format!(
-                    "at most {} of free memory, for all tables or, with --tables, for the largest",
-                    display(free)
-                );
-                Err(Error::usage(format!("tables of {}", display(bytes)), expected))
-            }
-        }
+        let params = params.with_tables(tables)?;
+        check_memory(&params.table_lengths(), self.tables.is_some())?;
+        Ok(params)
     }
 }
 

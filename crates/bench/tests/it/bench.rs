@@ -266,7 +266,7 @@ fn wrong_arguments_are_named() {
         ("depir --set tiny --steps two", "--tabulated <J|all>"),
         ("depir --set tiny --tabulated 5", "no such tables"),
         ("depir --set tiny --tabulated 4 --steps half", "expected one, two or a number of primes"),
-        ("depir --set tiny --tabulated all --steps one --paper-points", "of free memory"),
+        ("depir --set tiny --tabulated all --steps one --paper-points", "the free memory"),
         ("--compare plain,depir --records 9 --record-bytes 300KiB", "the record length in bits"),
         ("--table inspire-2 --figure inspire-2", "cannot be used with"),
         ("--figure inspire-1 --dim0 4", "cannot be used with"),

@@ -76,9 +76,9 @@ pub(crate) struct Arguments {
     /// are a little longer with less; some schemes keep only 2^-40.
     #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
     failure: FailureBound,
-    /// Evaluate by tables of the first J variables of the polynomial, or of all (depir): the time of a
-    /// query then does not grow with the number of records, but tables have gigabytes. By default,
-    /// evaluate on lines, which is faster.
+    /// Evaluate by tables of the first J variables of the polynomial, or of all (depir). The time of a
+    /// query then grows more slowly than the number of records, but tables have gigabytes. By default,
+    /// evaluate on lines, which is faster for the databases that depir serves.
     #[arg(long, value_name = "J|all", conflicts_with_all = ["params", "goal", "batch"])]
     tabulated: Option<Tabulated>,
     /// Reductions before a look-up: one, two, or the number of primes that are looked up directly, while

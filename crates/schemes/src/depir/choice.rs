@@ -9,7 +9,7 @@ use papir_lattice::security::{Secret, require_128};
 use papir_ring::prime::ntt_primes_below;
 use papir_ring::rns::log2_product;
 
-use super::evaluation::{Tables, Tabulation};
+use super::evaluation::{CHOSEN_BYTES, Tables, Tabulation};
 use super::simplex::Simplex;
 use crate::shared::parameters::{best, refused, score};
 
@@ -27,8 +27,6 @@ const FAILURE_LOG2: f64 = -46.0;
 const ROOM_BITS: f64 = 3.0;
 /// log₂ of the bound on primes.
 const LOG2_LARGEST: f64 = 28.0;
-/// The bound on primes.
-pub(super) const LARGEST: u32 = 1 << 28;
 /// Seconds for a term at a point.
 const TERM_SECONDS: f64 = 3e-10;
 /// Seconds for a look-up, and for a product modulo a small prime.
@@ -63,45 +61,48 @@ impl Choice {
         Ok(Self { ring_degree, simplex })
     }
 
+    /// The choices for this many entries that can be evaluated securely.
+    fn possible(entries: u64) -> impl Iterator<Item = Self> {
+        let simplices = VARIABLES.map(move |variables| Simplex::holding(entries, variables));
+        let choices = simplices.flat_map(|simplex| DEGREES.map(|ring_degree| Self { ring_degree, simplex }));
+        choices.filter(|choice| choice.is_possible())
+    }
+
     /// The best choice for this many entries of `chunks` chunks.
     ///
     /// # Errors
     /// [`Error::Parameters`] if no ring is large enough.
     pub(super) fn best(entries: u64, chunks: usize, goal: Goal) -> Result<Self> {
-        let simplices = VARIABLES.map(|variables| Simplex::holding(entries, variables)).collect::<Vec<_>>();
-        let choices = DEGREES
-            .into_iter()
-            .flat_map(|ring_degree| simplices.iter().map(move |&simplex| Self { ring_degree, simplex }));
-        let possible = choices.filter(|choice| choice.is_possible());
-        best(possible, |choice| choice.cost(goal, chunks)).ok_or_else(|| {
+        best(Self::possible(entries), |choice| choice.cost(goal, chunks)).ok_or_else(|| {
             let reason = "no ring up to degree 2^15 evaluates a polynomial of";
             refused(NAME)(format!("{reason} {entries} values securely"))
         })
     }
 
-    /// The best choice for evaluation by such tables, and the tabulation.
+    /// The best choice for evaluation by such tables, and the tabulation: the fastest within 10 GiB, else
+    /// the one with the shortest tables.
     ///
     /// # Errors
-    /// [`Error::Parameters`] if there are none.
+    /// [`Error::Parameters`] if there is none.
     pub(super) fn best_with(entries: u64, chunks: usize, tables: Tables) -> Result<(Self, Tabulation)> {
-        let simplices = VARIABLES.map(|variables| Simplex::holding(entries, variables)).collect::<Vec<_>>();
-        let choices = DEGREES
-            .into_iter()
-            .flat_map(|ring_degree| simplices.iter().map(move |&simplex| Self { ring_degree, simplex }));
-        let possible = choices.filter(|choice| choice.is_possible());
-        let tabulated =
-            possible.filter_map(|choice| Some((choice, tables.of(choice.simplex, LARGEST, chunks)?)));
-        best(tabulated, |(choice, tabulation)| {
-            let (lookups, products) = tabulation.work(choice.simplex, LARGEST);
-            let [lookup, product] = LOOKUP_SECONDS;
-            let points = choice.values(choice.primes()) * chunks as f64;
-            points * (lookups * lookup + products * product) / choice.ring_degree as f64
+        let offer = |choice: Self| {
+            let tabulation = tables.of(choice.simplex, chunks)?;
+            Some((choice, tabulation, tabulation.bytes(choice.simplex, chunks)?))
+        };
+        let offers: Vec<_> = Self::possible(entries).filter_map(offer).collect();
+        let short = offers.iter().filter(|(_, _, bytes)| *bytes <= CHOSEN_BYTES);
+        let found = best(short, |(choice, tabulation, _)| choice.seconds_by(*tabulation))
+            .or_else(|| best(offers.iter(), |(_, _, bytes)| *bytes as f64));
+        found.map(|&(choice, tabulation, _)| (choice, tabulation)).ok_or_else(|| {
+            refused(NAME)(format!("no ring and tables of less than 2^40 bytes a prime hold {entries} values"))
         })
-        .ok_or_else(|| {
-            let reason =
-                "no ring and tables of less than 10 GiB, or with these steps 2^40 bytes a prime, hold";
-            refused(NAME)(format!("{reason} {entries} values"))
-        })
+    }
+
+    /// Seconds of an answer by tables, for each of n indices.
+    fn seconds_by(self, tabulation: Tabulation) -> f64 {
+        let (lookups, products) = tabulation.work(self.simplex);
+        let [lookup, product] = LOOKUP_SECONDS;
+        self.values(self.primes()) * (lookups * lookup + products * product) / self.ring_degree as f64
     }
 
     /// log₂ of a bound on the coefficients of an evaluation's phase.

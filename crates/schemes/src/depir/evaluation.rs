@@ -1,4 +1,4 @@
-//! How a server evaluates f: on lines, or by tables.
+//! The server's way to evaluate f: on lines, or by tables.
 
 use std::str::FromStr;
 
@@ -9,20 +9,22 @@ use super::simplex::{Simplex, terms};
 use super::structure::Form;
 use super::structure::levels::Steps;
 
-/// Bytes of the tables that are chosen where the reductions are not given.
-const CHOSEN_BYTES: u64 = 10 << 30;
+/// All primes of Q are below this.
+pub(super) const LARGEST: u32 = 1 << 28;
+/// Most bytes of tables that are chosen by time.
+pub(super) const CHOSEN_BYTES: u64 = 10 << 30;
 
 /// Points at which f of a query's ciphertexts is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Points {
-    /// Those whose first coordinate is 0, 1, …, D, as in [`super::lines`].
+    /// The points of each line whose first coordinate is 0, 1, …, D ([`super::lines`]).
     OnLines,
-    /// Those for D + 1 values of Y, roots of unity where there are some, as in the paper.
+    /// The paper's: the points for D + 1 values of Y, which are roots of unity where there are any.
     OfPaper,
 }
 
-/// Evaluation by the data structure of Kedlaya and Umans ([`super::structure`]), whose time does not
-/// depend on the number of entries.
+/// Evaluation by the data structure of Kedlaya and Umans ([`super::structure`]). The number of look-ups
+/// grows with the degree D, and not with the number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tabulation {
     /// j, the number of tabulated variables; with all of them, a value is one look-up.
@@ -67,51 +69,45 @@ pub struct Tables {
     pub points: Points,
 }
 
-impl From<Tabulation> for Tables {
-    fn from(tabulation: Tabulation) -> Self {
-        let Tabulation { tabulated, steps, points } = tabulation;
-        Self { tabulated: Tabulated::First(tabulated), steps: Some(steps), points }
-    }
-}
-
 impl Tables {
-    /// The tabulation of a polynomial at points modulo primes up to `largest`, in `chunks` polynomials;
-    /// `None` if no tables are short enough.
-    pub(super) fn of(self, simplex: Simplex, largest: u32, chunks: usize) -> Option<Tabulation> {
+    /// The tabulation of a polynomial of which there are `chunks`; `None` if no tables are short enough.
+    pub(super) fn of(self, simplex: Simplex, chunks: usize) -> Option<Tabulation> {
         let tabulated = match self.tabulated {
             Tabulated::All => simplex.variables,
             Tabulated::First(count) => count,
         };
         let with = |steps| Tabulation { tabulated, steps, points: self.points };
-        let fits = |tabulation: &Tabulation| {
-            let bytes = tabulation.form(simplex, largest).table_bytes(simplex);
-            bytes.is_ok_and(|bytes| bytes.saturating_mul(chunks as u64) <= CHOSEN_BYTES)
-        };
         if let Some(steps) = self.steps {
-            let tabulation = with(steps);
-            return tabulation.form(simplex, largest).table_bytes(simplex).is_ok().then_some(tabulation);
+            return Some(with(steps)).filter(|tabulation| tabulation.bytes(simplex, chunks).is_some());
         }
-        if fits(&with(Steps::One)) {
+        let fits = |steps| with(steps).bytes(simplex, chunks).is_some_and(|bytes| bytes <= CHOSEN_BYTES);
+        if fits(Steps::One) {
             return Some(with(Steps::One));
         }
         // More primes that are looked up directly need longer tables.
-        let most = with(Steps::One).form(simplex, largest).levels(simplex).direct.len();
-        let counts: Vec<usize> = (0..most).collect();
-        let fitting = counts.partition_point(|&count| fits(&with(Steps::Mixture(count))));
+        let counts: Vec<usize> = (0..with(Steps::One).form(simplex).levels(simplex).direct.len()).collect();
+        let fitting = counts.partition_point(|&count| fits(Steps::Mixture(count)));
         fitting.checked_sub(1).map(|count| with(Steps::Mixture(count)))
     }
 }
 
 impl Tabulation {
-    /// The form of the structure for points modulo primes up to `largest`.
-    pub(super) fn form(self, simplex: Simplex, largest: u32) -> Form {
+    /// The form of the structure of a polynomial.
+    pub(super) fn form(self, simplex: Simplex) -> Form {
         let first = (self.points == Points::OnLines).then_some(simplex.degree as u32);
-        Form { largest, first, steps: self.steps, tabulated: self.tabulated }
+        Form { largest: LARGEST, first, steps: self.steps, tabulated: self.tabulated }
+    }
+
+    /// Bytes of the tables of `chunks` polynomials; `None` for more variables than there are, or a table
+    /// that is too long.
+    pub(super) fn bytes(self, simplex: Simplex, chunks: usize) -> Option<u64> {
+        let lengths = self.form(simplex).table_lengths(simplex).ok()?;
+        Some(lengths.iter().sum::<u64>().saturating_mul(chunks as u64))
     }
 
     /// Look-ups, and products modulo small primes, of one value modulo one prime of Q.
-    pub(super) fn work(self, simplex: Simplex, largest: u32) -> (f64, f64) {
-        let lookups = self.form(simplex, largest).levels(simplex).lookups() as f64;
+    pub(super) fn work(self, simplex: Simplex) -> (f64, f64) {
+        let lookups = self.form(simplex).levels(simplex).lookups() as f64;
         let Simplex { variables, degree } = simplex;
         if self.tabulated == variables {
             return (lookups, 0.0);

@@ -141,9 +141,9 @@ impl Evaluator {
                 let lines = lines.par_iter().zip(&values).map(|(line, values)| line.interpolate(values));
                 (coefficients(ring, lines.collect()), effort)
             }
-            (QueryPoints::OfPaper(groups), structure) => {
-                let found = structure.map(|structure| structure.evaluate(None, groups));
-                let (values, effort) = found.unwrap_or_default();
+            (QueryPoints::OfPaper(groups), _) => {
+                // Only parameters with tables have these points.
+                let (values, effort) = self.0[chunk].evaluate(None, groups);
                 let polynomials = values.par_iter().zip(groups).map(|(values, group)| {
                     lines::coefficients(group.modulus, &lines::nodes(group.modulus, simplex.degree), values)
                 });

@@ -11,7 +11,7 @@ use papir_lattice::bv::params::{BvParams, PLAINTEXT, SIGMA};
 use papir_lattice::bv::slots::Slots;
 use papir_ring::rns::log2_product;
 
-use super::choice::{Choice, LARGEST, NAME, primes};
+use super::choice::{Choice, NAME, primes};
 use super::evaluation::{Points, Tables, Tabulated, Tabulation};
 use super::lines;
 use super::simplex::Simplex;
@@ -50,7 +50,7 @@ pub struct DepirParams {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What copies of the parameters share.
+/// Tables of the ring, which all copies of the parameters use.
 #[derive(Debug)]
 pub(super) struct Shared {
     bv: BvParams,
@@ -148,7 +148,7 @@ impl DepirParams {
     /// # Errors
     /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] if no tables are
     /// short enough, or another failure probability is asked for.
-    pub fn with_tables(shape: Shape, tables: Tables, failure: FailureBound) -> Result<Self> {
+    pub fn choose_with_tables(shape: Shape, tables: Tables, failure: FailureBound) -> Result<Self> {
         let units = units_of(shape)?;
         let chunks = units.unit_bytes / CHUNK_BYTES;
         check_default_only(NAME, Choice::failure_log2(chunks), failure, MOMENTS)?;
@@ -161,7 +161,7 @@ impl DepirParams {
     /// # Errors
     /// [`Error::OutOfBounds`] for more tabulated variables than there are, or too long tables.
     pub fn tabulated(self, tabulation: Tabulation) -> Result<Self> {
-        tabulation.form(self.choice.simplex, LARGEST).table_bytes(self.choice.simplex)?;
+        tabulation.form(self.choice.simplex).table_lengths(self.choice.simplex)?;
         Ok(Self { tabulation: Some(tabulation), ..self })
     }
 
@@ -169,8 +169,8 @@ impl DepirParams {
     ///
     /// # Errors
     /// [`Error::Parameters`] if no tables are short enough.
-    pub fn with_tables_of(self, tables: Tables) -> Result<Self> {
-        let tabulation = tables.of(self.choice.simplex, LARGEST, self.chunks()).ok_or_else(|| {
+    pub fn with_tables(self, tables: Tables) -> Result<Self> {
+        let tabulation = tables.of(self.choice.simplex, self.chunks()).ok_or_else(|| {
             refused(NAME)(
                 "no such tables have less than 10 GiB, or with these steps 2^40 bytes a prime".to_owned(),
             )
@@ -183,20 +183,28 @@ impl DepirParams {
         self.tabulation
     }
 
+    /// What to ask for to have the same kind of tables for another shape.
+    pub fn tables(&self) -> Option<Tables> {
+        let Tabulation { tabulated, steps, points } = self.tabulation?;
+        let all = tabulated == self.choice.simplex.variables;
+        let tabulated = if all { Tabulated::All } else { Tabulated::First(tabulated) };
+        Some(Tables { tabulated, steps: Some(steps), points })
+    }
+
     /// Form of each chunk's structure.
     pub(super) fn form(&self) -> Option<Form> {
-        self.tabulation.map(|tabulation| tabulation.form(self.choice.simplex, LARGEST))
+        self.tabulation.map(|tabulation| tabulation.form(self.choice.simplex))
     }
 
-    /// Bytes of each prime's table of a chunk; none for evaluation on lines.
+    /// Bytes of each table: of each chunk, for each prime. None for evaluation on lines.
     pub fn table_lengths(&self) -> Vec<u64> {
-        let lengths = self.form().map(|form| form.table_lengths(self.choice.simplex));
-        lengths.and_then(Result::ok).unwrap_or_default()
+        let lengths = self.form().and_then(|form| form.table_lengths(self.choice.simplex).ok());
+        lengths.unwrap_or_default().repeat(self.chunks())
     }
 
-    /// Bytes of the tables of all chunks.
+    /// Bytes of all tables.
     pub fn table_bytes(&self) -> u64 {
-        self.table_lengths().iter().sum::<u64>() * self.chunks() as u64
+        self.table_lengths().iter().sum()
     }
 
     /// The simplex of m and D: the points of entries and the exponents of f.
@@ -265,7 +273,7 @@ impl DepirParams {
         let answer = match self.tabulation {
             None => around.with(Operation::Term, chunks * self.choice.terms(ring.len()), ring.len()),
             Some(tabulation) => {
-                let (lookups, products) = tabulation.work(self.choice.simplex, LARGEST);
+                let (lookups, products) = tabulation.work(self.choice.simplex);
                 let values = chunks * self.choice.values(ring.len());
                 let parts = degree + 1;
                 around.with(Operation::Lookup, values * lookups, parts).with(
@@ -296,13 +304,10 @@ impl Parameters for DepirParams {
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let mut candidates = of_goals::<Self>(shape, failure)?;
         // Tables are an offer where they are faster, if any are short enough.
-        let tables = Self::with_tables(
-            shape,
-            Tables { tabulated: Tabulated::All, steps: None, points: Points::OnLines },
-            failure,
-        )
-        .ok();
-        let seconds = |params: &Self| params.work().answer.core_seconds(&Rates::BUILT_IN);
+        let all = Tables { tabulated: Tabulated::All, steps: None, points: Points::OnLines };
+        let tables = Self::choose_with_tables(shape, all, failure).ok();
+        let seconds =
+            |params: &Self| params.work().answer.core_seconds(&Rates::BUILT_IN) / params.ring_degree() as f64;
         let least = candidates.iter().map(seconds).fold(f64::INFINITY, f64::min);
         candidates.extend(tables.filter(|tables| seconds(tables) < least));
         Ok(candidates)
@@ -393,7 +398,10 @@ impl Parameters for DepirParams {
         }
         let choice = Choice::new(units.units(), ring_degree, variables)?;
         let params = Self::with_primes(units, choice, &primes, kept)?;
-        tabulation.map_or(Ok(params.clone()), |tabulation| params.tabulated(tabulation))
+        match tabulation {
+            None => Ok(params),
+            Some(tabulation) => params.tabulated(tabulation),
+        }
     }
 }
 

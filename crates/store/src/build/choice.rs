@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
-use crate::scratch::ScratchFolder;
+use crate::scratch::{ScratchFolder, check_memory};
 
 /// The scheme of a build, alone or in batches, and the rule that chooses its parameters.
 pub(super) struct ByOptions<'a> {
@@ -64,6 +64,9 @@ impl<'a> ByOptions<'a> {
     ) -> CoreResult<Box<dyn ErasedServer>> {
         let (scheme, candidate) = (self.prepared(), self.candidate(records.shape())?);
         announce(&candidate.description)?;
+        if let Some((_, lengths)) = registry::tables_of(scheme.name(), &candidate.parameters)? {
+            check_memory(&lengths, self.options.scratch.is_some())?;
+        }
         let Some(folder) = &self.options.scratch else {
             return scheme.setup_candidate(&candidate.parameters, records, rng, progress);
         };

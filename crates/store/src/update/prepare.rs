@@ -94,8 +94,8 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
 }
 
 /// Prepares other records with the same scheme, batches of the same size, tables of the same kind and the
-/// same bound on failures. Parameters are chosen for the goal that the snapshot was built for; the balanced goal
-/// if that is unknown.
+/// same bound on failures. Parameters are chosen for the goal that the snapshot was built for; the
+/// balanced goal if that is unknown.
 ///
 /// # Errors
 /// Errors of the scheme.
@@ -114,7 +114,7 @@ pub(super) fn set_up(
     prove(snapshot.commitment_top.is_some(), records, progress, |records| {
         let candidate = match (batches, tables) {
             (None, None) => scheme.candidate_for(records.shape(), target)?,
-            (None, Some(tables)) => {
+            (None, Some((tables, _))) => {
                 registry::with_tables(scheme.name(), records.shape(), tables, target.failure)?
             }
             (Some(batches), _) => batches.candidate(records.shape(), target, description.limits.batch)?,

@@ -51,7 +51,7 @@ pub struct Points {
     pub rows: Vec<Vec<u32>>,
 }
 
-/// What points a structure is for, and how it evaluates f there.
+/// The points of a structure, and its reductions and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The largest prime q of points.
@@ -143,8 +143,8 @@ impl Structure {
         self.tables().map(|(_, table)| table.len() as u64).sum()
     }
 
-    /// Evaluates f at points that share their first coordinate if it is given. Returns, for each group,
-    /// a value modulo its q for each point.
+    /// Evaluates f at points. `first` is the first coordinate of all points if the structure's form has a
+    /// largest one, and `None` otherwise. Returns, for each group, a value modulo its q for each point.
     pub fn evaluate(&self, first: Option<u32>, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
         let primes = self.levels.primes();
         let lifts: Vec<Lift> = groups.iter().map(|group| Lift::new(&primes, group.modulus)).collect();
@@ -219,13 +219,5 @@ impl Form {
         let length =
             |&prime: &u32| Ok(Layout::new(simplex, prime, self.tabulated, self.first)?.bytes().unwrap_or(0));
         levels.direct.iter().map(length).collect()
-    }
-
-    /// Bytes of all tables.
-    ///
-    /// # Errors
-    /// The errors of [`Layout::new`].
-    pub fn table_bytes(self, simplex: Simplex) -> Result<u64> {
-        Ok(self.table_lengths(simplex)?.into_iter().sum())
     }
 }

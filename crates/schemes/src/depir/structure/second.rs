@@ -53,12 +53,14 @@ impl<'a> Second<'a> {
         (values, effort)
     }
 
+    /// True if this many points that share so many coordinates are sorted no further.
     fn is_enough(&self, shared: usize, points: usize) -> bool {
-        let largest = self.small.last().filter(|small| small.is_whole());
-        match largest {
-            Some(small) => points < FEW || small.table.layout().part_bytes(shared) <= PART_BYTES,
-            None => shared >= SHARED.min(self.variables - 1),
-        }
+        let Some(small) = self.small.last().filter(|small| small.is_whole()) else {
+            return shared >= SHARED.min(self.variables - 1);
+        };
+        let part = small.table.layout().part_bytes(shared);
+        // Indices in a part have 32 bits.
+        part <= PART_BYTES || points < FEW && part <= u32::MAX.into()
     }
 
     /// Evaluates points of one group, which share a first coordinate as a number and others as residues.

@@ -146,7 +146,8 @@ fn steps_share_primes() {
 #[test]
 fn lines_need_shorter_tables() {
     let form = |first, steps| Form { largest: 1 << 28, first, steps, tabulated: 4 };
-    let bytes = |first, count| form(first, Steps::Mixture(count)).table_bytes(TINY).unwrap();
+    let bytes =
+        |first, count| form(first, Steps::Mixture(count)).table_lengths(TINY).unwrap().iter().sum::<u64>();
     assert!(bytes(Some(18), 42) < bytes(None, 42) / 5);
     assert!(bytes(Some(18), 60) < 12_000_000_000, "{}", bytes(Some(18), 60));
     let lookups = |first, count| form(first, Steps::Mixture(count)).levels(TINY).lookups();
