@@ -100,7 +100,7 @@ pub struct Args {
     /// The scheme underlying the batches (batch) [default: inspire].
     #[arg(long, value_name = "SCHEME", conflicts_with_all = ["dim0", "key_bits", "hold"])]
     pub over: Option<String>,
-    /// Clients fetch and hold their tickets in advance (zip, zipdouble).
+    /// Clients send the keys of their queries ahead (zip, zipdouble).
     #[arg(long, conflicts_with = "dim0")]
     pub hold: bool,
     /// Optimization goal for the parameters: min-communication, balanced (the default) or min-time.

@@ -97,6 +97,7 @@ impl Prepared {
             rss_bytes: tally.resident,
             ticket_s: tally.ticket,
             ticket_bytes: tally.ticket_bytes,
+            ahead_bytes: tally.ahead_bytes,
             client_cold_s: tally.client_cold,
             client_ready_ms: tally.client_cold.map(|_| milliseconds(&tally.query)),
             query_ms: milliseconds(&tally.query),

@@ -48,6 +48,8 @@ pub(crate) struct Tally {
     pub(crate) reads: Bandwidth,
     pub(crate) ticket: Option<f64>,
     pub(crate) ticket_bytes: Option<u64>,
+    /// Bytes of the key that was sent ahead, and of its answer.
+    pub(crate) ahead_bytes: Option<u64>,
     pub(crate) client_cold: Option<f64>,
     pub(crate) query: Vec<f64>,
     pub(crate) answer: Vec<f64>,
@@ -101,7 +103,8 @@ impl Prepared {
         Ok(Some(Registration { state, keys: self.server.accept_keys(&keys)?, ticket: None }))
     }
 
-    /// Prepares the next query's ticket on the server, and the client's precomputation.
+    /// Prepares the next query's ticket on the server, and the client's precomputation. With `hold`,
+    /// sends the next query's key ahead: the query itself needs no ticket.
     pub(crate) fn prepare(
         &self,
         client: &dyn ErasedClient,
@@ -117,10 +120,14 @@ impl Prepared {
             registration.ticket = Some(ticket);
         }
         let start = Instant::now();
-        if let (true, Some(ticket)) = (hold, &registration.ticket) {
-            client.hold(&mut registration.state, ticket)?;
-        }
         client.prepare(&mut registration.state, 1, &NoProgress)?;
+        if let (true, Some(number)) = (hold, client.next_ticket(&registration.state)?) {
+            let key = client.send_ahead(&mut registration.state, &mut UnwrapErr(SysRng))?;
+            let answer = self.server.answer(registration.session(), &key)?;
+            client.hold(&mut registration.state, number, &answer)?;
+            registration.ticket = None;
+            tally.ahead_bytes = Some((key.len() + answer.len()) as u64);
+        }
         tally.client_cold = Some(start.elapsed().as_secs_f64());
         Ok(())
     }

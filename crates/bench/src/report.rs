@@ -39,6 +39,9 @@ pub struct Report {
     pub ticket_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticket_bytes: Option<u64>,
+    /// Bytes of a key that is sent ahead, and of its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_cold_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +108,7 @@ const ROWS: &[Row] = &[
     ("resident memory", |r| r.rss_bytes.map_or("-".to_owned(), display)),
     ("ticket preparation", |r| r.ticket_s.map_or("-".to_owned(), seconds)),
     ("ticket size", |r| r.ticket_bytes.map_or("-".to_owned(), display)),
+    ("sent ahead", |r| r.ahead_bytes.map_or("-".to_owned(), display)),
     ("client precomputation", |r| r.client_cold_s.map_or("-".to_owned(), seconds)),
     ("client query", |r| milliseconds(r.query_ms)),
     ("client extraction", |r| milliseconds(r.extract_ms)),

@@ -136,6 +136,11 @@ impl<'a> Reader<'a> {
         rest
     }
 
+    /// Returns whether everything was read.
+    pub fn is_empty(&self) -> bool {
+        self.position == self.bytes.len()
+    }
+
     /// Checks that everything was read.
     ///
     /// # Errors

@@ -70,13 +70,18 @@ pub struct Header {
 pub fn split(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut envelopes = Vec::new();
     while !bytes.is_empty() {
-        let length = bytes.get(HEADER - 8..HEADER)?.try_into().ok().map(u64::from_le_bytes)?;
-        let whole = usize::try_from(length).ok()?.checked_add(OVERHEAD)?;
-        let (envelope, rest) = bytes.split_at_checked(whole)?;
+        let (envelope, rest) = bytes.split_at_checked(first_length(bytes)?)?;
         envelopes.push(envelope);
         bytes = rest;
     }
     Some(envelopes)
+}
+
+/// Length of the first of concatenated envelopes, by its payload length; `None` if there is none.
+/// Nothing else is checked.
+pub fn first_length(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.get(HEADER - 8..HEADER)?.try_into().ok().map(u64::from_le_bytes)?;
+    usize::try_from(length).ok()?.checked_add(OVERHEAD)
 }
 
 /// Wraps a payload.

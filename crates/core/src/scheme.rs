@@ -85,7 +85,7 @@ pub enum Choice {
         goal: Goal,
         /// Bits of the LWE key per number in a query; the scheme's choice if `None`.
         key_bits: Option<usize>,
-        /// True if clients store their tickets, rather than the server.
+        /// True if clients send the keys of their queries ahead.
         hold: bool,
     },
     /// A first dimension of this many columns, with packs in units of this many 16-bit words: N/t
@@ -456,6 +456,10 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     }
 }
 
+/// Added to the number of a ticket, this is the number of the query whose key was sent ahead with
+/// that ticket. Tickets have smaller numbers.
+pub const SENT_AHEAD: u64 = 1 << 63;
+
 /// A client: makes queries and decodes answers.
 pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// Creates a client for one version of a database.
@@ -497,10 +501,16 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         self.register(rng)
     }
 
-    /// The number of the ticket that the next query with this state consumes; `None` in schemes
-    /// without tickets. Increases with every query.
+    /// The number of the next unused ticket of this state, below [`SENT_AHEAD`]; `None` in schemes
+    /// without tickets. Never decreases.
     fn next_ticket(&self, _state: &S::ClientState) -> Option<u64> {
         None
+    }
+
+    /// The number of the next query with this state: that of a held key, with [`SENT_AHEAD`] added,
+    /// or else the next ticket's.
+    fn next_number(&self, state: &S::ClientState) -> Option<u64> {
+        self.next_ticket(state)
     }
 
     /// Returns true if state made for an earlier version of this database is valid for this one;
@@ -518,14 +528,29 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Stores the ticket of a future query, which the server prepared. The answer to that query
-    /// then omits it. The ticket is valid only for this version. The encoded state grows with its
-    /// tickets.
+    /// Makes the part of a future query that does not depend on its indices: a fresh secret's key.
+    /// It uses the next ticket and is answered like a query. As with a query, changed state must be
+    /// durable before it is sent.
     ///
     /// # Errors
-    /// By default [`Error::Parameters`]; [`Error::Malformed`] for an unusable ticket.
-    fn hold(&self, _state: &mut S::ClientState, _ticket: S::Ticket) -> Result<()> {
-        Err(Error::Parameters { scheme: S::NAME, reason: "its clients hold no tickets".to_owned() })
+    /// By default [`Error::Parameters`].
+    fn send_ahead(&self, _state: &mut S::ClientState, _rng: &mut dyn CryptoRng) -> Result<S::Query> {
+        Err(Error::Parameters { scheme: S::NAME, reason: "its clients send nothing ahead".to_owned() })
+    }
+
+    /// Stores the answer to the key that was sent ahead with this number. A later query for this
+    /// version takes the key, is shorter, and needs no ticket. The encoded state grows with held
+    /// keys.
+    ///
+    /// # Errors
+    /// By default [`Error::Parameters`]; [`Error::Malformed`] for an answer to no such key.
+    fn hold(&self, _state: &mut S::ClientState, _number: u64, _answer: S::Answer) -> Result<()> {
+        Err(Error::Parameters { scheme: S::NAME, reason: "its clients send nothing ahead".to_owned() })
+    }
+
+    /// The number of held keys: this many of the next queries need no ticket.
+    fn held(&self, _state: &S::ClientState) -> usize {
+        0
     }
 
     /// Makes a query for `indices` and a fresh secret. Changed state must be durable before the

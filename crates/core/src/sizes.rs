@@ -23,7 +23,11 @@ pub struct Sizes {
     pub query_keys: u64,
     /// One query.
     pub query: u64,
-    /// One answer.
+    /// The part of a query that a client can send ahead (0 if there is none).
+    pub ahead: u64,
+    /// A query whose key was sent ahead (0 if there is none).
+    pub online: u64,
+    /// One answer: the longest, if clients send keys ahead.
     pub answer: u64,
     /// The encoded database, which every answer reads.
     pub database: u64,

@@ -157,7 +157,7 @@ impl Lookup {
         let mut pending = Pending { inner, needs, secrets, queries, tickets };
         for part in all.chunks(self.capacity()) {
             if let Some(state) = &state {
-                pending.tickets.extend(client.next_ticket(state)?);
+                pending.tickets.extend(client.next_number(state)?);
             }
             let (secret, query) = client.query(state.as_deref_mut(), part, rng)?;
             pending.secrets.push(secret);

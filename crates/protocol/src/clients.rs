@@ -36,6 +36,9 @@ pub struct ClientStatus {
     pub tickets_ahead: u64,
     /// The largest used ticket number plus one.
     pub next_ticket: u64,
+    /// The same over the keys that were sent ahead and whose queries have come.
+    #[serde(default)]
+    pub next_sent_ahead: u64,
 }
 
 impl ClientStatus {
@@ -98,6 +101,7 @@ mod tests {
             ticket_bytes: 10,
             tickets_ahead: 11,
             next_ticket: 12,
+            next_sent_ahead: 13,
         };
         assert!(status.is_uploading());
         let counts =
@@ -106,7 +110,7 @@ mod tests {
         let golden = concat!(
             r#"{"clients":[{"id":"ab","status":"uploading","created":1,"used":2,"expires":3,"keys_bytes":4,"#,
             r#""uploaded_bytes":5,"part_bytes":6,"version":"07","tickets_ready":8,"tickets_used":9,"#,
-            r#""ticket_bytes":10,"tickets_ahead":11,"next_ticket":12}],"counts":{"registered":1,"uploading":2,"#,
+            r#""ticket_bytes":10,"tickets_ahead":11,"next_ticket":12,"next_sent_ahead":13}],"counts":{"registered":1,"uploading":2,"#,
             r#""tickets_ready":3,"tickets_used":4,"bytes":5}}"#,
         );
         assert_eq!(serde_json::to_string(&list).unwrap(), golden);

@@ -63,8 +63,6 @@ pub const WRONG_OFFSET: &str = "wrong_offset";
 pub const TICKET_COUNT: &str = "ticket_count";
 /// 410: another query used the ticket, or its number is too old.
 pub const TICKET_USED: &str = "ticket_used";
-/// 409: the ticket's number is too far ahead of the last used one.
-pub const TICKET_TOO_FAR: &str = "ticket_too_far";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";
 
@@ -108,7 +106,6 @@ fn title_of_clients(code: &str) -> &'static str {
         WRONG_OFFSET => "The part does not start where the upload ended",
         TICKET_COUNT => "As many tickets as queries are needed",
         TICKET_USED => "The ticket is used",
-        TICKET_TOO_FAR => "The number of the ticket is too far ahead",
         NO_TICKET => "The ticket is still being prepared",
         _ => "The scheme refuses the queries or keys",
     }
@@ -122,7 +119,7 @@ mod tests {
     fn every_code_has_its_own_title() {
         let codes = include_str!("code.rs").lines().filter(|line| line.starts_with("pub const"));
         let titles: Vec<_> = codes.map(|line| title(line.split('"').nth(1).unwrap_or_default())).collect();
-        assert!(titles.len() > 30, "{titles:?}");
+        assert!(titles.len() >= 30, "{titles:?}");
         for (i, one) in titles.iter().enumerate() {
             assert!(!titles[..i].contains(one) && *one != title("checksum"), "{one}");
         }

@@ -67,11 +67,6 @@ pub fn client_keys(name: &str, id: &str) -> String {
     client(name, id) + "/keys"
 }
 
-/// A ticket of a registered client.
-pub fn ticket(name: &str, id: &str, number: u64) -> String {
-    format!("{}/tickets/{number}", client(name, id))
-}
-
 /// Percent-encodes every byte except ASCII letters, digits and `-._`.
 fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
@@ -103,6 +98,5 @@ mod tests {
     fn paths_of_clients() {
         assert_eq!(clients("words"), "/v1/databases/words/clients");
         assert_eq!(client_keys("words", "ab"), "/v1/databases/words/clients/ab/keys");
-        assert_eq!(ticket("words", "ab", 7), "/v1/databases/words/clients/ab/tickets/7");
     }
 }

@@ -181,6 +181,7 @@ mod tests {
             ticket_bytes: 3,
             tickets_ahead: 4,
             next_ticket: 5,
+            next_sent_ahead: 0,
         };
         let expected = "ab  uploading   keys 1.00 KiB of 2.00 KiB, tickets 1 ready, 2 used, next 5, 3 B; \
                         last used 1.0 days ago, expires in 1.0 days";

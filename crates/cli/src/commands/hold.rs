@@ -1,4 +1,4 @@
-//! `papir hold`: fetches tickets for future lookups, kept by the client.
+//! `papir hold`: sends the keys of future lookups ahead.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,22 +12,22 @@ use crate::failure::Outcome;
 use crate::state_arguments::StateArguments;
 use crate::trust_arguments::TrustArguments;
 
-/// Exit code if fewer tickets are held than requested.
+/// Exit code if fewer lookups are prepared than requested.
 const FEWER: u8 = 1;
 
-/// Fetch tickets for future lookups, from databases whose clients use tickets (zip, zipdouble).
+/// Send the keys of future lookups ahead, to databases whose clients use tickets (zip, zipdouble).
 ///
-/// With a ticket, the answer to a lookup is half as long and decodes almost instantly. Tickets are
-/// stored in the client's state and are valid only for the database version they were fetched from.
-/// The exit code is 1 if fewer tickets than requested were available, for instance because the
-/// database changed meanwhile.
+/// Most of a lookup's traffic does not depend on what is looked up. With its key sent ahead, a lookup
+/// is short, is answered without a ticket and decodes almost instantly. Keys are stored in the client's
+/// state and are valid only for the database version they were made for. The exit code is 1 if fewer
+/// lookups were prepared than requested.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The server, as http://host:port or unix:/path/of/a/socket, or one of its databases, as
     /// http://host:port/v1/databases/name.
     url: String,
-    /// Number of future lookups; at most the number of tickets that the server prepares ahead.
+    /// Number of future lookups; at most as many as the server prepares tickets ahead.
     #[arg(long, value_name = "N", default_value_t = 1)]
     lookups: usize,
     #[command(flatten)]
@@ -51,6 +51,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let mut connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let held = connection.hold_ahead(arguments.lookups)?;
-    writeln!(std::io::stdout(), "tickets for {held} lookup(s) held")?;
+    writeln!(std::io::stdout(), "{held} lookup(s) prepared")?;
     Ok(if held < arguments.lookups { ExitCode::from(FEWER) } else { ExitCode::SUCCESS })
 }

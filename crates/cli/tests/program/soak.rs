@@ -176,9 +176,9 @@ impl Soak {
             memory.join().unwrap()
         });
         if self.goes_on() {
-            let (first, second) = halves(&memory);
-            println!("{} MiB in the first half of a run, {} MiB in the second", first >> 20, second >> 20);
-            assert!(is_steady(first, second), "the service grows from {first} to {second} bytes");
+            let (middle, last) = thirds(&memory);
+            println!("{} MiB in the middle of a run, {} MiB at its end", middle >> 20, last >> 20);
+            assert!(is_steady(middle, last), "the service grows from {middle} to {last} bytes");
         }
         self.changes.fetch_add(1, Ordering::SeqCst);
         send("-TERM", &service);
@@ -205,17 +205,21 @@ fn sample(id: u32, stopped: &AtomicBool) -> Vec<u64> {
     samples
 }
 
-/// The maxima of both halves.
-fn halves(samples: &[u64]) -> (u64, u64) {
-    let (first, second) = samples.split_at(samples.len() / 2);
-    let max = |half: &[u64]| half.iter().copied().max().unwrap();
-    (max(first), max(second))
+/// The medians of the second and the last third. The first one warms up. The largest sample tells
+/// little: it is that of swaps and lookups that happen to coincide.
+fn thirds(samples: &[u64]) -> (u64, u64) {
+    let third = samples.len() / 3;
+    let median = |third: &[u64]| {
+        let mut sorted = third.to_vec();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    };
+    (median(&samples[third..2 * third]), median(&samples[2 * third..]))
 }
 
-/// Returns whether the second half of a run needs no more memory than the first, up to 10 % and
-/// 16 MiB.
-fn is_steady(first: u64, second: u64) -> bool {
-    second <= first + first / 10 + (16 << 20)
+/// Returns whether a run needs no more memory at its end than in the middle, up to 10 % and 16 MiB.
+fn is_steady(middle: u64, last: u64) -> bool {
+    last <= middle + middle / 10 + (16 << 20)
 }
 
 /// Runs a service `runs` times for `length` each.
@@ -268,15 +272,17 @@ fn soak(runs: usize, length: Duration) {
 
 #[test]
 fn growth_is_told_from_noise() {
-    let steady = [100, 140, 90, 120, 150, 110].map(|mebibytes: u64| mebibytes << 20);
-    let (first, second) = halves(&steady);
-    assert!(is_steady(first, second));
-    let leak: Vec<u64> = (100..150).map(|mebibytes: u64| mebibytes << 20).collect();
-    let (first, second) = halves(&leak[..40]);
-    assert!(is_steady(first, second), "20 MiB of 119 are within 10 % and 16 MiB");
-    let grown: Vec<u64> = (50..150).map(|mebibytes: u64| mebibytes << 20).collect();
-    let (first, second) = halves(&grown);
-    assert!(!is_steady(first, second));
+    let steady = [10, 60, 40, 100, 140, 90, 100, 250, 110].map(|mebibytes: u64| mebibytes << 20);
+    let (middle, last) = thirds(&steady);
+    assert_eq!((middle >> 20, last >> 20), (100, 110));
+    assert!(is_steady(middle, last));
+    let grows = |by: u64| {
+        let samples: Vec<u64> = (0..60).map(|i| (100 << 20) + i * (by << 20) / 60).collect();
+        let (middle, last) = thirds(&samples);
+        !is_steady(middle, last)
+    };
+    assert!(!grows(60), "a third of 60 MiB is within 10 % and 16 MiB");
+    assert!(grows(120));
 }
 
 #[test]

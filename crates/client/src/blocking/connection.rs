@@ -138,14 +138,14 @@ impl Connection {
         self.transport.run(self.session.prepare_ahead(lookups))
     }
 
-    /// Fetches the tickets of the next `lookups` lookups and stores them with the client's state.
-    /// Answers to these lookups are shorter and faster to decode. Returns the number of lookups
-    /// whose tickets are held, which is limited by the number of tickets that the service prepares
-    /// ahead. The tickets are valid for this version of the database only.
+    /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's state.
+    /// These lookups are shorter, need no ticket and are faster to decode. Returns the number of lookups
+    /// that are prepared; the service prepares so many tickets ahead. The keys are valid for this
+    /// version of the database only.
     ///
     /// # Errors
-    /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
-    /// without such tickets.
+    /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`] for
+    /// a scheme without such keys.
     pub fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
         self.transport.run(self.session.hold_ahead(lookups))
     }

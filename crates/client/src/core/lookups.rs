@@ -22,9 +22,8 @@ impl AnsweredLookups {
     }
 }
 
-/// Splits a body into answers. Each has `each` bytes, or fewer if the client holds its query's
-/// ticket.
-fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
+/// Splits a body into answers. Each has `each` bytes, or fewer if its query's key was sent ahead.
+pub(super) fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
     let expected = queries.saturating_mul(each);
     if answers.len() < expected
         && let Some(parts) = envelope::split(answers)

@@ -47,7 +47,7 @@ impl Session {
     /// Like [`Session::hold_ahead`].
     pub fn hold_ahead_owned(mut self, lookups: usize) -> Task<'static, (Self, Result<usize>)> {
         Task::new(move |io| async move {
-            let held = self.hold_tickets(&io, lookups).await;
+            let held = self.hold_keys(&io, lookups).await;
             (self, held)
         })
     }

@@ -1,4 +1,4 @@
-//! Requests for answers and for tickets, with their retries.
+//! Requests for answers, with their retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) struct QueryRequest<'a> {
     pub(crate) version: Version,
     /// The registered client's id, in schemes with client keys.
     pub(crate) client: Option<&'a str>,
-    /// The ticket numbers of the queries.
+    /// The numbers of the queries, in schemes with tickets.
     pub(crate) tickets: &'a [u64],
     /// The concatenated queries.
     pub(crate) queries: Arc<Vec<u8>>,
@@ -71,29 +71,6 @@ impl Service {
             request = request.with_header(header::TICKET, numbers.join(","));
         }
         request.with_binary(Arc::clone(&query.queries))
-    }
-
-    /// Fetches a ticket for a version, once it is prepared. `None` if the version is no longer the
-    /// newest, the client does not exist any more, or the ticket was used.
-    pub(crate) async fn ticket(
-        &self,
-        io: &Io,
-        path: &str,
-        version: Version,
-        limit: u64,
-    ) -> Result<Option<Vec<u8>>> {
-        let start = self.platform.now();
-        loop {
-            let request =
-                Request::get(path, Accepted::UpTo(limit)).with_header(header::VERSION, version.to_string());
-            let response = self.send(io, self.authorized(request)).await?;
-            match response.status {
-                200 => return self.body(path, response, limit).map(Some),
-                409 | 410 => return Ok(None),
-                503 if self.may_wait(start) => self.wait_for_ticket(io, path, response).await?,
-                _ => return Err(self.refusal(path, response)),
-            }
-        }
     }
 
     fn may_wait(&self, start: Duration) -> bool {

@@ -20,6 +20,8 @@ struct Known {
     numbers: Range<u64>,
     /// Number of tickets that the service prepares ahead.
     ahead: u64,
+    /// The largest number of a used held key, plus one.
+    next_sent_ahead: u64,
 }
 
 /// The next step for queries that need tickets.
@@ -37,7 +39,8 @@ impl ReadyTickets {
     /// Remembers a status.
     pub(crate) fn note(&self, status: &ClientStatus) {
         let numbers = status.next_ticket..ready_end(status);
-        *self.known() = Known { client: status.id.clone(), numbers, ahead: status.tickets_ahead };
+        let (ahead, next_sent_ahead) = (status.tickets_ahead, status.next_sent_ahead);
+        *self.known() = Known { client: status.id.clone(), numbers, ahead, next_sent_ahead };
     }
 
     /// The number of tickets that the service prepares ahead, as last known.
@@ -49,14 +52,6 @@ impl ReadyTickets {
     pub(crate) fn used_up_client(&self) -> Option<String> {
         let known = self.known();
         (known.numbers.is_empty() && !known.client.is_empty()).then(|| known.client.clone())
-    }
-
-    /// Remembers that a client's tickets are ready up to `end`, exclusive.
-    pub(crate) fn extend(&self, client: &str, end: u64) {
-        let mut known = self.known();
-        if known.client == client {
-            known.numbers.end = known.numbers.end.max(end);
-        }
     }
 
     /// Remembers that a client has used the numbers up to `end`, exclusive.
@@ -72,6 +67,12 @@ impl ReadyTickets {
     pub(crate) fn covers(&self, client: &str, numbers: &Range<u64>) -> bool {
         let known = self.known();
         known.client == client && known.numbers.start <= numbers.start && numbers.end <= known.numbers.end
+    }
+
+    /// Returns true if a held key of this number is known not to be used.
+    pub(crate) fn is_unused(&self, client: &str, number: u64) -> bool {
+        let known = self.known();
+        known.client == client && number >= known.next_sent_ahead
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -124,6 +125,7 @@ mod tests {
             ticket_bytes: 0,
             tickets_ahead,
             next_ticket,
+            next_sent_ahead: 0,
         }
     }
 
@@ -157,13 +159,10 @@ mod tests {
         let ready = ReadyTickets::default();
         assert!(!ready.covers("a", &(0..1)));
         ready.note(&status(3, 2, 4));
-        ready.extend("b", 100);
         ready.use_up("b", 100);
         assert!(ready.covers("a", &(3..5)) && !ready.covers("a", &(3..6)) && !ready.covers("b", &(3..4)));
-        ready.extend("a", 7);
-        ready.extend("a", 6);
         ready.clone().use_up("a", 4);
-        assert!(ready.covers("a", &(4..7)) && !ready.covers("a", &(4..8)));
+        assert!(ready.covers("a", &(4..5)) && !ready.covers("a", &(4..6)));
         assert!(!ready.covers("a", &(3..5)), "a number that was used before");
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use papir_core::Error as CoreError;
 use papir_core::erased::ErasedState;
+use papir_core::scheme::SENT_AHEAD;
 use papir_lookup::Lookup;
 use papir_protocol::{ClientStatus, path};
 
@@ -54,6 +55,14 @@ pub(crate) struct StateResult<T> {
     pub(crate) value: T,
     /// Time spent waiting for tickets.
     pub(crate) waited: Duration,
+}
+
+/// Keys of later queries.
+#[derive(Default)]
+pub(crate) struct KeysAhead {
+    pub(crate) numbers: Vec<u64>,
+    /// The keys in the form of queries, in the order of the numbers.
+    pub(crate) queries: Vec<Vec<u8>>,
 }
 
 /// A state that is ready for use. It is locked.
@@ -131,65 +140,64 @@ impl Registration {
 
     /// Does work for `queries` queries in advance.
     pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
-        self.run(context, (queries, 0), |_| Ok(())).await.map(drop)
+        let (client, progress) = (context.lookup.client(), self.watcher.progress());
+        let prepare = |state: &mut ErasedState| Ok((0, client.prepare(state, queries, progress)?));
+        self.with_state(context, |_| 0, prepare).await.map(drop)
     }
 
-    /// Fetches the tickets of the next `queries` queries and stores them in the state. Returns the
-    /// number of tickets held.
-    pub(crate) async fn hold(&self, context: Context<'_>, queries: usize) -> Result<usize> {
-        let lookup = context.lookup;
-        let client = lookup.client();
-        let StateResult { client: id, value: next, .. } =
-            self.with_state(context, 0, |state| Ok(client.next_ticket(state)?.unwrap_or_default())).await?;
-        // The state is not locked while the server prepares tickets. Another process may use some
-        // of them meanwhile, so the numbers are checked again below.
-        let mut tickets = Vec::new();
-        for number in (next..).take(queries) {
-            let path = format!("{}/tickets/{number}", self.path(&id));
-            let limit = lookup.describe().sizes.ticket;
-            match context.service.ticket(context.io, &path, lookup.version(), limit).await? {
-                Some(ticket) => tickets.push((number, ticket)),
-                None => break,
-            }
-        }
-        let held = self.with_state(context, 0, |state| {
-            let next = client.next_ticket(state)?.unwrap_or_default();
-            tickets.retain(|(number, _)| *number >= next);
-            tickets.iter().try_for_each(|(_, ticket)| client.hold(state, ticket))?;
-            Ok(())
-        });
-        let held = held.await?;
-        if let Some((last, _)) = tickets.last() {
-            self.ready.extend(&held.client, last.saturating_add(1));
-        }
-        Ok(tickets.len())
-    }
-
-    /// Runs `work`, which makes `queries` queries with the state, and stores the changed state. First
-    /// waits until the service has their tickets.
-    ///
-    /// The change is durable on return. A query may be sent only then: a query made with the old
-    /// state would use the same ticket again, which could reveal both indices to the server.
-    pub(crate) async fn with_state<T>(
+    /// Makes the keys of `queries` later queries, once the service has their tickets. They are sent like
+    /// queries.
+    pub(crate) async fn keys_ahead(
         &self,
         context: Context<'_>,
         queries: usize,
-        work: impl FnOnce(&mut ErasedState) -> Result<T>,
-    ) -> Result<StateResult<T>> {
-        self.run(context, (queries, queries), work).await
+    ) -> Result<StateResult<KeysAhead>> {
+        let (client, platform) = (context.lookup.client(), &context.service.platform);
+        let make = |state: &mut ErasedState| {
+            client.prepare(state, queries, self.watcher.progress())?;
+            let mut keys = KeysAhead::default();
+            for _ in 0..queries {
+                keys.numbers.extend(client.next_ticket(state)?);
+                keys.queries.push(client.send_ahead(state, &mut *platform.rng())?);
+            }
+            Ok((queries, keys))
+        };
+        self.with_state(context, |_| queries, make).await
     }
 
-    /// [`Self::with_state`] after the work in advance for `prepared` queries; `work` makes `made`.
-    async fn run<T>(
+    /// Stores the answers to keys that were sent ahead. Returns how many of the client's next queries
+    /// need no ticket.
+    pub(crate) async fn hold(
         &self,
         context: Context<'_>,
-        (prepared, made): (usize, usize),
-        work: impl FnOnce(&mut ErasedState) -> Result<T>,
-    ) -> Result<StateResult<T>> {
-        let OpenState { lock, mut saved, mut state, waited } = self.open_state(context, made).await?;
+        numbers: &[u64],
+        answers: &[&[u8]],
+    ) -> Result<usize> {
         let client = context.lookup.client();
-        client.prepare(&mut state, prepared, self.watcher.progress())?;
-        let value = work(&mut state)?;
+        let hold = |state: &mut ErasedState| {
+            for (number, answer) in numbers.iter().zip(answers) {
+                client.hold(state, *number, answer)?;
+            }
+            Ok((0, client.held(state)?))
+        };
+        Ok(self.with_state(context, |_| 0, hold).await?.value)
+    }
+
+    /// Runs `work`, which returns the number of queries that it made with the state, and stores the
+    /// changed state. First waits until the service has the tickets that `tickets` returns for the
+    /// number of held keys.
+    ///
+    /// The change is durable on return. A query may be sent only then: a query made with the old
+    /// state would use the same number again, which could reveal both indices to the server.
+    pub(crate) async fn with_state<T>(
+        &self,
+        context: Context<'_>,
+        tickets: impl Fn(usize) -> usize,
+        work: impl FnOnce(&mut ErasedState) -> Result<(usize, T)>,
+    ) -> Result<StateResult<T>> {
+        let OpenState { lock, mut saved, mut state, waited } = self.open_state(context, tickets).await?;
+        let client = context.lookup.client();
+        let (made, value) = work(&mut state)?;
         let stored = client.save_state(&state)?;
         if made > 0 || *stored != *saved.state {
             saved.queries = saved.queries.saturating_add(made as u64);
@@ -200,21 +208,27 @@ impl Registration {
         Ok(StateResult { client: saved.client, value, waited })
     }
 
-    /// Locks the state once the service has the tickets of its next `queries` queries. Registers if
-    /// there is no usable registration.
+    /// Locks the state once the service has the next tickets, as many as `tickets` returns for the
+    /// number of held keys. Registers if there is no usable registration.
     ///
     /// # Errors
     /// [`Error::NoTicket`] after [`TICKET_TIMEOUT`].
-    async fn open_state<'a>(&'a self, context: Context<'a>, queries: usize) -> Result<OpenState<'a>> {
+    async fn open_state<'a>(
+        &'a self,
+        context: Context<'a>,
+        tickets: impl Fn(usize) -> usize,
+    ) -> Result<OpenState<'a>> {
         let (client, platform) = (context.lookup.client(), &context.service.platform);
         let (mut replaced, mut waited) = (false, Duration::ZERO);
         for looks in 0.. {
             let lock = self.lock(context).await?;
             let saved = self.usable(context, &lock).await?;
             let state = self.cache.take(client, &saved.state)?;
-            let next = client.next_ticket(&state)?.filter(|_| queries > 0);
-            let numbers = next.map(|next| next..next.saturating_add(queries as u64)).unwrap_or_default();
-            match self.readiness(context, &saved.client, &numbers).await? {
+            let tickets = tickets(client.held(&state)?);
+            let numbers = client.next_ticket(&state)?.map(|next| next..next.saturating_add(tickets as u64));
+            let numbers = numbers.unwrap_or_default();
+            let held = client.next_number(&state)?.and_then(|number| number.checked_sub(SENT_AHEAD));
+            match self.readiness(context, &saved.client, held, &numbers).await? {
                 Readiness::Ready => {
                     self.ready.use_up(&saved.client, numbers.end);
                     return Ok(OpenState { lock, saved, state, waited });
@@ -257,9 +271,17 @@ impl Registration {
     }
 
     /// Checks whether the service has the tickets of these numbers. Asks the service only if the last
-    /// known tickets are used up.
-    async fn readiness(&self, context: Context<'_>, client: &str, numbers: &Range<u64>) -> Result<Readiness> {
-        if numbers.is_empty() || self.ready.covers(client, numbers) {
+    /// known tickets are used up, or if the held key `held` may have been used: the state may be an old
+    /// copy.
+    async fn readiness(
+        &self,
+        context: Context<'_>,
+        client: &str,
+        held: Option<u64>,
+        numbers: &Range<u64>,
+    ) -> Result<Readiness> {
+        let is_unused = held.is_none_or(|number| self.ready.is_unused(client, number));
+        if is_unused && (numbers.is_empty() || self.ready.covers(client, numbers)) {
             return Ok(Readiness::Ready);
         }
         // Tickets are prepared for the newest version only. The client must move to it, not wait.
@@ -268,6 +290,9 @@ impl Registration {
             return Ok(Readiness::Unusable);
         };
         self.ready.note(&status);
+        if held.is_some_and(|number| number < status.next_sent_ahead) {
+            return Ok(Readiness::Unusable);
+        }
         Ok(readiness(&status, numbers))
     }
 

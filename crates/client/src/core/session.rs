@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::Accepted;
+use papir_core::erased::ErasedState;
 use papir_lookup::{Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
 use super::checkpoints::OwnerTrust;
 use super::costs::Costs;
 use super::fetch::{self, Fetched, Origin};
-use super::lookups::AnsweredLookups;
+use super::lookups::{self, AnsweredLookups};
 use super::pins;
 use super::queries::{QueryReply, QueryRequest};
 use super::registration::{Context, Registration};
@@ -54,6 +55,8 @@ struct Prepared {
     /// The registered client's id.
     client: Option<String>,
     lookups: Pending,
+    /// The number of lookups, the first of those that were wanted.
+    count: usize,
     /// Time spent waiting for tickets.
     waited: Duration,
 }
@@ -151,25 +154,58 @@ impl Session {
         }
     }
 
-    /// Fetches the tickets of the next `lookups` lookups. Returns the number of lookups whose
-    /// tickets are held.
+    /// Sends the keys of up to `lookups` later lookups ahead, as many as fit in a request. Returns the
+    /// number of lookups that are prepared in this way: they are short, and need no ticket.
     ///
     /// # Errors
-    /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
-    /// without such tickets.
+    /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
+    /// for a scheme without such keys.
     pub fn hold_ahead(&mut self, lookups: usize) -> Task<'_, Result<usize>> {
-        Task::new(move |io| async move { self.hold_tickets(&io, lookups).await })
+        Task::new(move |io| async move { self.hold_keys(&io, lookups).await })
     }
 
-    pub(crate) async fn hold_tickets(&mut self, io: &Io, lookups: usize) -> Result<usize> {
+    pub(crate) async fn hold_keys(&mut self, io: &Io, lookups: usize) -> Result<usize> {
+        let mut changes = 0;
+        loop {
+            match self.try_hold(io, lookups).await {
+                Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
+                    self.follow_change(io, changes, &error).await?;
+                    changes += 1;
+                }
+                held => return held,
+            }
+        }
+    }
+
+    async fn try_hold(&mut self, io: &Io, lookups: usize) -> Result<usize> {
         self.ensure_registered(io).await?;
         let (each, description) = (self.lookup.queries_of(1), self.lookup.describe());
-        let Some(registration) = self.registration.as_ref().filter(|_| description.limits.tickets) else {
-            let (scheme, reason) = (description.scheme, "its clients hold no tickets".to_owned());
+        let context = Context { io, service: &self.service, lookup: &self.lookup };
+        let Some(registration) = self.registration.as_ref().filter(|_| description.sizes.ahead > 0) else {
+            let (scheme, reason) = (description.scheme, "its clients send nothing ahead".to_owned());
             return Err(papir_core::Error::Parameters { scheme, reason }.into());
         };
-        let most = registration.queries_per_request(&self.lookup) / each;
-        Ok(registration.hold(self.context(io), lookups.min(most) * each).await? / each)
+        let most = registration.queries_per_request(&self.lookup).min(self.info.max_batch) / each;
+        let made = registration.keys_ahead(context, lookups.min(most.max(1)) * each).await?;
+        let answer_bytes = description.sizes.answer as usize;
+        let body = Arc::new(made.value.queries.concat());
+        self.costs.requests += 1;
+        self.costs.query_bytes += body.len() as u64;
+        let request = QueryRequest {
+            version: self.lookup.version(),
+            client: Some(&made.client),
+            tickets: &made.value.numbers,
+            queries: body,
+            limit: (made.value.queries.len() as u64).saturating_mul(answer_bytes as u64),
+        };
+        match self.service.query(io, &path::query(&self.name), &request).await? {
+            QueryReply::WrongVersion(refusal) | QueryReply::ClientGone(refusal) => Err(refusal),
+            QueryReply::Answers(answers) => {
+                self.costs.answer_bytes += answers.len() as u64;
+                let answers = lookups::split(&answers, made.value.queries.len(), answer_bytes)?;
+                Ok(registration.hold(context, &made.value.numbers, &answers).await? / each)
+            }
+        }
     }
 
     /// Looks up keys or indices. Returns their values in order, `None` for absent keys. The server
@@ -245,14 +281,14 @@ impl Session {
         {
             registration.learn_tickets_ahead(self.context(io)).await?;
         }
-        let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
-        let Prepared { client, lookups, .. } = match self.prepare(io, now).await {
+        let most = self.lookups_per_request().min(wanted.len());
+        let Prepared { client, lookups, count, .. } = match self.prepare(io, &wanted[..most]).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
             prepared => prepared?,
         };
-        let queries = lookups.queries();
+        let (queries, rest) = (lookups.queries(), &wanted[count..]);
         let answer_bytes = self.lookup.describe().sizes.answer as usize;
         let limit = (queries.len() as u64).saturating_mul(answer_bytes as u64);
         let body = Arc::new(queries.concat());
@@ -273,8 +309,8 @@ impl Session {
         })
     }
 
-    /// Makes the queries once the service has their tickets. Their changes to the client's state are
-    /// durable on return.
+    /// Makes the queries once the service has their tickets: those of held keys if there are any, even
+    /// if fewer are made than fit, else all. Their changes to the client's state are durable on return.
     async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
         let start = self.service.platform.now();
         let prepared = self.prepare_queries(io, wanted).await;
@@ -289,16 +325,19 @@ impl Session {
         match &self.registration {
             None => {
                 let lookups = lookup.prepare_batch(None, wanted, &mut *platform.rng())?;
-                Ok(Prepared { client: None, lookups, waited: Duration::ZERO })
+                Ok(Prepared { client: None, lookups, count: wanted.len(), waited: Duration::ZERO })
             }
             Some(registration) => {
-                let queries = lookup.queries_of(wanted.len());
-                let made = registration
-                    .with_state(self.context(io), queries, |state| {
-                        Ok(lookup.prepare_batch(Some(state), wanted, &mut *platform.rng())?)
-                    })
-                    .await?;
-                Ok(Prepared { client: Some(made.client), lookups: made.value, waited: made.waited })
+                let tickets = |held| if held > 0 { 0 } else { lookup.queries_of(wanted.len()) };
+                let make = |state: &mut ErasedState| {
+                    let held = lookup.lookups_in(lookup.client().held(state)?);
+                    let wanted = if held > 0 { &wanted[..held.min(wanted.len())] } else { wanted };
+                    let lookups = lookup.prepare_batch(Some(state), wanted, &mut *platform.rng())?;
+                    Ok((lookups.queries().len(), (lookups, wanted.len())))
+                };
+                let made = registration.with_state(self.context(io), tickets, make).await?;
+                let (lookups, count) = made.value;
+                Ok(Prepared { client: Some(made.client), lookups, count, waited: made.waited })
             }
         }
     }

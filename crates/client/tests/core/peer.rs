@@ -14,7 +14,8 @@ use papir_client::core::{
 };
 use papir_client::{ClientStatus, DatabaseInfo, Result, SizesInfo};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
-use papir_core::{NoProgress, RecordBuffer};
+use papir_core::scheme::SENT_AHEAD;
+use papir_core::{NoProgress, RecordBuffer, envelope};
 use papir_lookup::{Bundle, KeywordLayout, Root};
 use papir_protocol::{CheckpointInfo, DatabaseList, ErrorBody, code, header, limit};
 use rand_core::{CryptoRng, SeedableRng};
@@ -351,9 +352,6 @@ impl Peer {
                     _ => self.status(id),
                 }
             }
-            (Method::Get, ["table", "clients", id, "tickets", number]) => {
-                self.held_ticket(id, number.parse()?)?
-            }
             (Method::Patch, ["table", "clients", id, "keys"]) => self.upload(id, &call.body)?,
             (Method::Delete, ["table", "clients", id]) => self.remove(id),
             other => panic!("{other:?}"),
@@ -429,7 +427,7 @@ impl Peer {
     fn answer(&mut self, call: &Call) -> Result<Response, Failure> {
         let offer = self.newest().clone();
         let (server, version) = (&*offer.server, offer.server.version().to_string());
-        let queries: Vec<&[u8]> = call.body.chunks(server.describe().sizes.query as usize).collect();
+        let queries = envelope::split(&call.body).unwrap();
         let numbers = call.header(header::TICKET).into_iter().flat_map(|text| text.split(','));
         let numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap()).collect();
         let id = call.header(header::CLIENT);
@@ -451,11 +449,14 @@ impl Peer {
         }
         let client = id.and_then(|id| self.client(id));
         let keys = client.and_then(|client| client.keys.as_deref());
-        let tickets: Vec<Vec<u8>> =
-            numbers.iter().map(|number| offer.ticket(client.unwrap(), *number)).collect::<Result<_, _>>()?;
+        let ticket = |&number: &u64| {
+            let ticketed = number < SENT_AHEAD;
+            ticketed.then(|| offer.ticket(client.unwrap(), number)).transpose()
+        };
+        let tickets: Vec<Option<Vec<u8>>> = numbers.iter().map(ticket).collect::<Result<_, _>>()?;
         let mut answers = Vec::new();
         for (position, query) in queries.into_iter().enumerate() {
-            let session = ErasedSession { keys, ticket: tickets.get(position).map(Vec::as_slice) };
+            let session = ErasedSession { keys, ticket: tickets.get(position).and_then(Option::as_deref) };
             answers.extend(server.answer(session, query)?);
         }
         (self.damage)(&mut answers);
@@ -475,16 +476,6 @@ impl Peer {
         let client = self.clients.get_mut(id.parse::<usize>().ok()?).filter(|client| !client.removed)?;
         client.tickets.work(&version, now, each);
         Some(&mut client.tickets)
-    }
-
-    /// Sends a ticket for the client to hold.
-    fn held_ticket(&mut self, id: &str, number: u64) -> Result<Response, Failure> {
-        let version = self.newest().server.version().to_string();
-        if !self.tickets(id).is_some_and(|tickets| tickets.is_ready(&version, number)) {
-            return Ok(refusal(503, code::NO_TICKET));
-        }
-        let ticket = self.newest().ticket(self.client(id).unwrap(), number)?;
-        Ok(Response { status: 200, headers: Vec::new(), body: Ok(ticket) })
     }
 
     fn client(&self, id: &str) -> Option<&Registered> {
@@ -539,8 +530,9 @@ impl Peer {
 
     fn status(&mut self, id: &str) -> Response {
         let version = self.newest().server.version().to_string();
-        let tickets = self.tickets(id).map(|tickets| (tickets.next, tickets.ready(&version)));
-        let (next_ticket, tickets_ready) = tickets.unwrap_or_default();
+        let tickets = self.tickets(id);
+        let tickets = tickets.map(|tickets| (tickets.next, tickets.next_sent_ahead, tickets.ready(&version)));
+        let (next_ticket, next_sent_ahead, tickets_ready) = tickets.unwrap_or_default();
         let Some(client) = self.client(id) else {
             return refusal(410, code::CLIENT_GONE);
         };
@@ -562,6 +554,7 @@ impl Peer {
             ticket_bytes: 0,
             tickets_ahead: AHEAD,
             next_ticket,
+            next_sent_ahead,
         };
         json(200, &status)
     }

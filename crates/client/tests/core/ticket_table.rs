@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use papir_core::scheme::SENT_AHEAD;
 use papir_protocol::code;
 
 /// Number of tickets prepared ahead for each client.
@@ -15,6 +16,8 @@ pub const AHEAD: u64 = 2;
 pub struct TicketTable {
     /// The largest claimed number plus one.
     pub next: u64,
+    /// The same over the keys that were sent ahead and whose queries have come.
+    pub next_sent_ahead: u64,
     /// Numbers with the version and the bytes of the query that claimed them.
     claims: BTreeMap<u64, (String, Vec<u8>)>,
     prepared: BTreeSet<(String, u64)>,
@@ -59,11 +62,6 @@ impl TicketTable {
         (self.next..).take_while(|number| self.is_prepared(version, *number)).count() as u64
     }
 
-    /// Returns true if a ticket is prepared and unclaimed.
-    pub fn is_ready(&self, version: &str, number: u64) -> bool {
-        self.is_prepared(version, number) && !self.claims.contains_key(&number)
-    }
-
     /// Claims the numbers of queries. Returns the refusal's status and code if a number belongs to
     /// another query, or a ticket is not prepared.
     pub fn take(&mut self, version: &str, uses: &[(u64, &[u8])]) -> Result<(), (u16, &'static str)> {
@@ -71,15 +69,19 @@ impl TicketTable {
         for &(number, query) in uses {
             let own = (version.to_owned(), query.to_vec());
             used |= *self.claims.entry(number).or_insert_with(|| own.clone()) != own;
-            self.next = self.next.max(number + 1);
+            match number.checked_sub(SENT_AHEAD) {
+                Some(number) => self.next_sent_ahead = self.next_sent_ahead.max(number + 1),
+                None => self.next = self.next.max(number + 1),
+            }
         }
         if used {
             return Err((410, code::TICKET_USED));
         }
-        if uses.iter().all(|(number, _)| self.is_prepared(version, *number)) {
+        let mut tickets = uses.iter().map(|(number, _)| *number).filter(|number| *number < SENT_AHEAD);
+        if tickets.clone().all(|number| self.is_prepared(version, number)) {
             return Ok(());
         }
-        self.requested.extend(uses.iter().map(|(number, _)| number));
+        self.requested.extend(&mut tickets);
         Err((503, code::NO_TICKET))
     }
 }

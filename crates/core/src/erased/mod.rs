@@ -265,11 +265,24 @@ pub trait ErasedClient: Send + Sync {
         rng: &mut dyn CryptoRng,
     ) -> Result<Option<(ErasedState, Vec<u8>)>>;
 
-    /// The number of the ticket that the next query with this state consumes.
+    /// The number of the next unused ticket of this state.
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
     fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>>;
+
+    /// The number of the next query with this state: see
+    /// [`Client::next_number`](crate::scheme::Client::next_number).
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>>;
+
+    /// The number of held keys: this many of the next queries need no ticket.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn held(&self, state: &ErasedState) -> Result<usize>;
 
     /// Encodes the state in an envelope. The bytes are secret, and erased when dropped.
     ///
@@ -292,12 +305,19 @@ pub trait ErasedClient: Send + Sync {
     /// [`Error::Malformed`] for state of another scheme.
     fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()>;
 
-    /// Stores the ticket of a future query, made by [`ErasedServer::ticket`]. Save the state
+    /// Makes the key of a future query, in the envelope of a query. Save the state before the key is
+    /// sent.
+    ///
+    /// # Errors
+    /// The errors of [`Client::send_ahead`](crate::scheme::Client::send_ahead).
+    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>>;
+
+    /// Stores the enveloped answer to the key that was sent ahead with this number. Save the state
     /// afterwards.
     ///
     /// # Errors
-    /// The errors of [`Client::hold`](crate::scheme::Client::hold), and those of parsing.
-    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()>;
+    /// The errors of the envelope and [`Client::hold`](crate::scheme::Client::hold).
+    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()>;
 
     /// Makes an enveloped query and a fresh secret. Save the state before the query is sent.
     ///

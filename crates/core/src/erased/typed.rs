@@ -347,6 +347,11 @@ impl<S: Scheme> ErasedClientOf<S> {
         Header { kind, scheme: S::ID, version: self.version }
     }
 
+    fn parse_answer(&self, answer: &[u8]) -> Result<S::Answer> {
+        let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
+        S::Answer::decode(self.client.params(), payload)
+    }
+
     /// Splits the result of registering into state and enveloped keys.
     fn seal_keys(&self, (state, keys): (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
         let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
@@ -380,6 +385,14 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         Ok(self.client.next_ticket(state_of::<S>(state)?))
     }
 
+    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>> {
+        Ok(self.client.next_number(state_of::<S>(state)?))
+    }
+
+    fn held(&self, state: &ErasedState) -> Result<usize> {
+        Ok(self.client.held(state_of::<S>(state)?))
+    }
+
     fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
         let payload = Zeroizing::new(state_of::<S>(state)?.encode(self.client.params()));
         Ok(Zeroizing::new(envelope::seal(&self.header(Kind::State), &payload)))
@@ -399,9 +412,17 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         self.client.prepare(state_of_mut::<S>(state)?, queries, progress)
     }
 
-    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()> {
-        let ticket = S::Ticket::decode(self.client.params(), ticket)?;
-        self.client.hold(state_of_mut::<S>(state)?, ticket)
+    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
+        let (params, header) = (self.client.params(), self.header(Kind::Query));
+        let state = state_of_mut::<S>(state)?;
+        let kept = Zeroizing::new(state.encode(params));
+        let query = self.client.send_ahead(state, &mut Hedged::new(&kept, &header, &[], rng))?;
+        Ok(envelope::seal(&header, &query.encode(params)))
+    }
+
+    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()> {
+        let answer = self.parse_answer(answer)?;
+        self.client.hold(state_of_mut::<S>(state)?, number, answer)
     }
 
     fn query(
@@ -428,8 +449,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         if version != self.version {
             return Err(Error::WrongVersion { found: version, expected: self.version });
         }
-        let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
-        self.client.extract(secret, S::Answer::decode(self.client.params(), payload)?)
+        self.client.extract(secret, self.parse_answer(answer)?)
     }
 }
 

@@ -91,6 +91,14 @@ impl ErasedClient for Counting {
         self.client.next_ticket(state)
     }
 
+    fn next_number(&self, state: &ErasedState) -> papir_core::Result<Option<u64>> {
+        self.client.next_number(state)
+    }
+
+    fn held(&self, state: &ErasedState) -> papir_core::Result<usize> {
+        self.client.held(state)
+    }
+
     fn save_state(&self, state: &ErasedState) -> papir_core::Result<zeroize::Zeroizing<Vec<u8>>> {
         self.client.save_state(state)
     }
@@ -108,8 +116,12 @@ impl ErasedClient for Counting {
         self.client.prepare(state, queries, progress)
     }
 
-    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> papir_core::Result<()> {
-        self.client.hold(state, ticket)
+    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> papir_core::Result<Vec<u8>> {
+        self.client.send_ahead(state, rng)
+    }
+
+    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> papir_core::Result<()> {
+        self.client.hold(state, number, answer)
     }
 
     fn query(

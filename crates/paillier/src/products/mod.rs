@@ -14,13 +14,18 @@
 //! million at k = 14 for the 1,256 bases, 160 rows and 3,072 bits of a ticket. [`Plan`] chooses k
 //! and the number of rows processed together for a memory limit.
 //!
+//! Products of few and short powers, such as the difference between two matrices, are combined with
+//! [`multiply_shifted`].
+//!
 //! - `exponents`: sources of exponents. `plan`: the cost model. `steps`: the computation in steps
-//!   of some milliseconds, which can run in idle time.
+//!   of some milliseconds, which can run in idle time. `shifted`: products of powers of powers of two.
 
 mod exponents;
 mod plan;
+mod shifted;
 mod steps;
 
 pub use exponents::{ExponentMatrix, Exponents};
 pub use plan::{Plan, Shape};
+pub use shifted::{Place, multiply_shifted};
 pub use steps::Products;

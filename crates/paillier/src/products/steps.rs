@@ -2,21 +2,26 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::exponents::Exponents;
 use super::plan::{Plan, Shape};
+use crate::batch::LANES;
 use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
 use crate::public::PublicKey;
 
-/// Maximum multiplications of a step, some milliseconds of work. The last steps of large tables
-/// take longer.
+/// Maximum multiplications of a step on each thread, some milliseconds of work. The last steps of
+/// large tables take longer.
 const STEP: usize = 4096;
+/// Elements that a thread multiplies at a time: whole groups of lanes.
+const CHUNK: usize = 64;
 
 /// A computation of products of powers in progress.
 ///
 /// Each [`Products::step`] takes some milliseconds, and the computation may pause between steps for
 /// any time. Dropping the value loses all progress, so a caller that must not lose it computes a
-/// few rows at a time. Other rows of the same exponents may be computed on other threads.
+/// few rows at a time. The threads of the current pool share the table and the work of a step.
 ///
 /// ```
 /// use papir_paillier::products::{ExponentMatrix, Products};
@@ -79,6 +84,11 @@ enum Stage {
     /// Combines bits by Horner's rule, down to `bit` so far; the products replace the highest bit's
     /// accumulators.
     Horner { bit: usize },
+}
+
+/// Maximum multiplications of a step on all threads.
+fn step() -> usize {
+    STEP * rayon::current_num_threads()
 }
 
 impl<E: Exponents> Products<E> {
@@ -198,11 +208,12 @@ impl<E: Exponents> Products<E> {
         }
         let block = self.block(base);
         let mut work = 0;
-        while filled < block.len() && work < STEP {
+        while filled < block.len() && work < step() {
             let factor = &self.bases[(base + filled) * limbs..][..limbs];
             let size = pass.table.len();
             pass.table.extend_from_within(..);
-            batch.kernel().multiply_all(&mut pass.table[size..], factor);
+            let doubled = pass.table[size..].par_chunks_mut(CHUNK * limbs);
+            doubled.for_each(|elements| batch.kernel().multiply_all(elements, factor));
             filled += 1;
             work += size / limbs;
         }
@@ -235,14 +246,16 @@ impl<E: Exponents> Products<E> {
 
     fn accumulate(&mut self, pass: &mut Pass, base: usize, at: usize) -> Option<Stage> {
         let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
-        let end = pass.indices.len().min(at + STEP);
+        let end = pass.indices.len().min(at + step());
         let indices = &pass.indices[at..end];
         if base == 0 {
             let entry = |&index: &u32| &pass.table[index as usize * limbs..][..limbs];
             indices.iter().for_each(|index| pass.accumulators.extend_from_slice(entry(index)));
         } else {
-            let accumulators = &mut pass.accumulators[at * limbs..end * limbs];
-            batch.kernel().multiply_selected(accumulators, &pass.table, indices);
+            let accumulators = pass.accumulators[at * limbs..end * limbs].par_chunks_mut(CHUNK * limbs);
+            accumulators.zip(indices.par_chunks(CHUNK)).for_each(|(accumulators, indices)| {
+                batch.kernel().multiply_selected(accumulators, &pass.table, indices);
+            });
         }
         self.done += (end - at) as u64;
         if end < pass.indices.len() {
@@ -256,13 +269,17 @@ impl<E: Exponents> Products<E> {
         let row_limbs = rows * batch.limbs();
         let top = pass.accumulators.len() - row_limbs;
         let (lower, products) = pass.accumulators.split_at_mut(top);
-        let mut work = 0;
-        while bit > 0 && work < STEP {
-            bit -= 1;
-            batch.kernel().square(products);
-            batch.kernel().multiply(products, &lower[bit * row_limbs..][..row_limbs]);
-            work += 2 * rows;
-        }
+        let lowest = bit.saturating_sub((step() / (2 * rows)).max(1));
+        // Each thread has its own rows, whole groups of lanes.
+        let each = rows.div_ceil(rayon::current_num_threads()).next_multiple_of(LANES) * batch.limbs();
+        products.par_chunks_mut(each).enumerate().for_each(|(chunk, products)| {
+            for bit in (lowest..bit).rev() {
+                batch.kernel().square(products);
+                batch.kernel().multiply(products, &lower[bit * row_limbs + chunk * each..][..products.len()]);
+            }
+        });
+        let work = 2 * rows * (bit - lowest);
+        bit = lowest;
         self.done += work as u64;
         (bit > 0).then_some(Stage::Horner { bit })
     }

@@ -2,8 +2,8 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use papir_paillier::products::{ExponentMatrix, Products};
-use papir_paillier::{Ciphertext, Params, PublicKey, SecretKey, random_ciphertexts};
+use papir_paillier::products::{ExponentMatrix, Place, Products, multiply_shifted};
+use papir_paillier::{Ciphertext, Error, Params, PublicKey, SecretKey, random_ciphertexts};
 use papir_ring::prg::Seed;
 
 fn key(bits: u32, s: u32) -> SecretKey {
@@ -102,4 +102,36 @@ fn mismatched_shapes_are_refused() {
     assert!(Products::new(key.public(), &bases[..1], &matrix, 0..1, 0).is_err());
     let nothing = ExponentMatrix::new(1, 2, 0, []).unwrap();
     assert!(Products::new(key.public(), &bases, &nothing, 0..1, 0).is_err());
+}
+
+#[test]
+fn shifted_products_match_separate_exponentiations() {
+    let key = key(256, 1);
+    let public = key.public();
+    let numbers = random_ciphertexts(public, &Seed([2; 32]), "test", 2, 3 + 20 + 1);
+    let (starts, rest) = numbers.split_at(3);
+    let (factors, divisor) = rest.split_at(20);
+    // The first product has no factor, the second one at its first and last positions.
+    let mut places: Vec<Place> = (0..18).map(|i| Place { product: 2, position: 7 * i }).collect();
+    places.extend([0, 130].map(|position| Place { product: 1, position }));
+    let mut expected = starts.to_vec();
+    for (place, factor) in places.iter().zip(factors) {
+        let quotient = public.subtract(factor, &divisor[0]).unwrap();
+        let mut power = vec![0; 9];
+        let bit = 3 * place.position as usize;
+        power[bit / 64] = 1 << (bit % 64);
+        expected[place.product] =
+            public.add(&expected[place.product], &public.multiply_plain(&quotient, &power));
+    }
+    let mut pauses = 0;
+    let found = multiply_shifted(public, starts, (&places, factors), (&divisor[0], 3), || pauses += 1);
+    assert_eq!(found.unwrap(), expected);
+    assert_eq!(pauses, 131);
+
+    let one = |places: &[Place], divisor| {
+        multiply_shifted(public, starts, (places, &factors[..1]), (divisor, 3), || {}).map(drop)
+    };
+    assert!(matches!(one(&[], &divisor[0]), Err(Error::Length { .. })));
+    let beyond = [Place { product: 3, position: 0 }];
+    assert!(matches!(one(&beyond, &divisor[0]), Err(Error::OutOfBounds { .. })));
 }

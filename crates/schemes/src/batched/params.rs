@@ -256,8 +256,7 @@ impl<S: Bucket> BatchedParams<S> {
             answer: sealed(self.answer_bytes()),
             database: one.database * count,
             material: one.material * count,
-            keys: 0,
-            ticket: 0,
+            ..Sizes::default()
         }
     }
 

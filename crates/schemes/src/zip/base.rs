@@ -9,7 +9,6 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, FailureBound, Privacy, Progress, Record, Result, Security, Shape};
 use papir_lattice::lwe32::LweParams;
 use papir_ring::prg::{SecretRng, Seed};
-use zeroize::Zeroizing;
 
 use super::noise::Level;
 use super::slots::Row;
@@ -110,8 +109,8 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Parameters by name.
     fn describe(&self) -> Vec<(&'static str, String)>;
 
-    /// Encrypts the place of a record under fresh keys.
-    fn encrypt(&self, seed: Seed, index: u64, rng: &mut SecretRng) -> Encrypted<Self::Secret>;
+    /// Encrypts the place of a record under a key under H, n bits, and otherwise fresh keys.
+    fn encrypt(&self, seed: Seed, index: u64, key: &[u32], rng: &mut SecretRng) -> Encrypted<Self::Secret>;
 
     /// Decodes the record from all messages, those of the hint's rows first. Takes the same time
     /// whether it succeeds.
@@ -132,7 +131,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Returns a function from the number of a row of H to its n words.
     fn hint(&self, seed: Seed, stored: &Self::Stored) -> impl Fn(usize) -> Vec<u32> + Sync;
 
-    /// LWE ciphertexts for each query, in one read of the matrices.
+    /// LWE ciphertexts for each query, at least one, in one read of the matrices.
     fn select(&self, stored: &Self::Stored, queries: &[&[Vec<u32>]]) -> Vec<Selected>;
 
     /// Hint products of an update.
@@ -185,9 +184,7 @@ pub struct Figures {
 
 /// An encrypted place.
 pub struct Encrypted<S> {
-    /// Key under H: n bits.
-    pub key: Zeroizing<Vec<u32>>,
-    /// The rest of what decodes the answer.
+    /// What decodes the answer, in addition to the key under H.
     pub secret: S,
     /// Words of each part of the query.
     pub parts: Vec<Vec<u32>>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::codec::Reader;
-use papir_core::scheme::{Client, Parameters, Wire, check_indices};
+use papir_core::scheme::{Client, Parameters, SENT_AHEAD, Wire, check_indices};
 use papir_core::{Error, NoProgress, Progress, Record, Result};
 use papir_paillier::{Ciphertext, LANES, Plaintext, PublicKey, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
@@ -15,8 +15,11 @@ use super::base::{Base, Encrypted};
 use super::compression::{Compression, NUMBER_BYTES};
 use super::params::{ZipParams, ZipPir};
 use super::slots::{self, Row, Weights, decode};
-use super::wire::{self, Digest, Keys, Product, Public, Ticket, ZipAnswer, ZipQuery, malformed};
+use super::wire::{self, Digest, Keys, Product, Public, ZipAnswer, ZipQuery, malformed};
 use crate::shared::messages::SEED_BYTES;
+
+/// A key whose answer has not arrived after this many later numbers is given up.
+const PATIENCE: u64 = 64;
 
 /// A client. It stores nothing of the database.
 pub struct ZipClient<B> {
@@ -24,12 +27,13 @@ pub struct ZipClient<B> {
     public: Public,
 }
 
-/// State of a registered client: its key, the seed of its masks, the number of used masks, and held
-/// tickets.
+/// State of a registered client: its key, the seed of its masks, the number of used masks, and the
+/// LWE keys that were sent ahead.
 ///
 /// ```text
-/// state    secret key (its own format), seed (32), number of the next ticket (8), held hints
-/// held     number of its ticket (8), digest of the hint (16), plaintexts modulo m
+/// state    secret key (its own format), seed (32), number of the next ticket (8), keys sent ahead
+/// key      number of its ticket (8), digest of the hint (16), n bits, 1 if its answer follows, else 0
+///          (1), plaintexts modulo m of that answer
 /// ```
 pub struct State {
     key: Arc<SecretKey>,
@@ -37,14 +41,18 @@ pub struct State {
     next: u64,
     /// Decrypted masks of the next numbers, pt_r of each. Not stored.
     ahead: Vec<(u64, Vec<Plaintext>)>,
-    held: Vec<Held>,
+    /// Keys sent ahead, in the order of their numbers.
+    sent: Vec<SentKey>,
 }
 
-/// Decrypted ticket of a number.
-struct Held {
+/// LWE key that was sent ahead. It encrypts one query.
+struct SentKey {
     number: u64,
     digest: Digest,
-    plaintexts: Vec<Plaintext>,
+    /// n bits.
+    key: Zeroizing<Vec<u32>>,
+    /// ⟨H, s⟩ in slots; `None` until the answer has arrived.
+    plaintexts: Option<Vec<Plaintext>>,
 }
 
 /// The secrets that decode one answer.
@@ -55,8 +63,8 @@ pub struct ZipSecret<B: Base> {
     base: B::Secret,
 }
 
-/// Secrets that decrypt a product: the secret key, the number of set LWE key bits, and the ticket
-/// if held.
+/// Secrets that decrypt a product: the secret key, the number of set LWE key bits, and ⟨H, s⟩ if the
+/// key was sent ahead.
 struct Opening {
     key: Arc<SecretKey>,
     weights: Weights,
@@ -83,7 +91,7 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         let key = Arc::new(key.map_err(malformed("a fresh Paillier key"))?);
         // The masks' plaintexts are secret, the seed is not.
         let seed = Seed::random(rng);
-        let state = State { key, seed, next: 0, ahead: Vec::new(), held: Vec::new() };
+        let state = State { key, seed, next: 0, ahead: Vec::new(), sent: Vec::new() };
         let keys = state.keys();
         Ok(Some((state, keys)))
     }
@@ -92,14 +100,24 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         Some(state.next)
     }
 
+    fn next_number(&self, state: &State) -> Option<u64> {
+        let held = state.sent.iter().find(|sent| self.is_held(sent));
+        Some(held.map_or(state.next, |sent| sent.number | SENT_AHEAD))
+    }
+
+    fn held(&self, state: &State) -> usize {
+        state.sent.iter().filter(|sent| self.is_held(sent)).count()
+    }
+
     fn state_fits(&self, _state: &State) -> bool {
         true
     }
 
-    /// Decrypts the masks of the next queries.
+    /// Decrypts the masks of the next queries whose keys were not sent ahead.
     fn prepare(&self, state: &mut State, queries: usize, progress: &dyn Progress) -> Result<()> {
         let compression = &self.params.compression;
         let known = |wanted: &u64| state.ahead.iter().any(|(number, _)| number == wanted);
+        let queries = queries.saturating_sub(self.held(state));
         let numbers: Vec<u64> = (state.next..).take(queries).filter(|number| !known(number)).collect();
         progress.stage("masks", (numbers.len() * compression.plaintexts()) as u64);
         for number in numbers {
@@ -108,27 +126,30 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         Ok(())
     }
 
-    /// Stores the ticket of an unused number. The answer to that query is then sent without it.
-    ///
+    fn send_ahead(&self, state: &mut State, rng: &mut dyn CryptoRng) -> Result<ZipQuery> {
+        let (number, key, offsets) = self.masked_key(state, &mut SecretRng::new(rng))?;
+        let digest = self.public.digest;
+        state.sent.retain(|sent| {
+            sent.digest == digest && (sent.plaintexts.is_some() || number - sent.number <= PATIENCE)
+        });
+        state.sent.push(SentKey { number, digest, key, plaintexts: None });
+        Ok(ZipQuery { number, offsets: Some(offsets), parts: None })
+    }
+
     /// # Errors
-    /// [`Error::Malformed`] for a ticket of another client, of a used number, or of another
-    /// version, whose hint has another digest.
-    fn hold(&self, state: &mut State, ticket: Ticket) -> Result<()> {
-        const WHAT: &str = "a ticket to hold";
-        if ticket.tag != state.keys().tag() {
-            return Err(Error::malformed(WHAT, "one of another client", "one of this client"));
-        }
-        if ticket.number < state.next {
-            let expected = format!("{} or a later one", state.next);
-            return Err(Error::malformed("the number of a ticket to hold", ticket.number, expected));
-        }
-        if ticket.digest != self.public.digest {
-            return Err(Error::malformed(WHAT, "one of another version", "one of this version"));
-        }
-        let plaintexts = decrypt(&state.key, ticket.ciphertexts, WHAT)?;
-        Error::check_length(WHAT, plaintexts.len(), self.params.compression.ciphertexts())?;
-        state.held.retain(|held| held.number != ticket.number);
-        state.held.push(Held { number: ticket.number, digest: ticket.digest, plaintexts });
+    /// [`Error::Malformed`] for an answer to a key of another number or version, or for a second
+    /// answer.
+    fn hold(&self, state: &mut State, number: u64, answer: ZipAnswer) -> Result<()> {
+        const WHAT: &str = "an answer to a key that was sent ahead";
+        let Product::Joined(ciphertexts) = answer.product else {
+            return Err(Error::malformed(WHAT, "words", "ciphertexts"));
+        };
+        let waits = |sent: &&mut SentKey| sent.number == number && sent.plaintexts.is_none();
+        let sent = state.sent.iter_mut().find(waits).filter(|sent| sent.digest == self.public.digest);
+        let sent = sent.ok_or_else(|| {
+            Error::malformed(WHAT, format!("number {number}"), "the number of a key without an answer")
+        })?;
+        sent.plaintexts = Some(decrypt(&state.key, ciphertexts, WHAT)?);
         Ok(())
     }
 
@@ -141,10 +162,18 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         check_indices(B::NAME, &self.params.shape(), indices, 1)?;
         let state = state.ok_or(Error::Session { scheme: B::NAME, what: "client state" })?;
         let mut rng = SecretRng::new(rng);
-        let Encrypted { key, secret, parts } =
-            self.params.base.encrypt(self.public.seed, indices[0], &mut rng);
-        let (opening, query) = self.mask(state, &key, parts)?;
-        Ok((ZipSecret { opening, key, base: secret }, query))
+        let (number, key, offsets, held) = match self.take_held(state) {
+            Some(SentKey { number, key, plaintexts, .. }) => (number, key, None, plaintexts),
+            None => {
+                let (number, key, offsets) = self.masked_key(state, &mut rng)?;
+                (number, key, Some(offsets), None)
+            }
+        };
+        let Encrypted { secret: base, parts } =
+            self.params.base.encrypt(self.public.seed, indices[0], &key, &mut rng);
+        let weights = Weights::of(&key, self.params.compression.key_bits);
+        let opening = Opening { key: Arc::clone(&state.key), weights, held };
+        Ok((ZipSecret { opening, key, base }, ZipQuery { number, offsets, parts: Some(parts) }))
     }
 
     /// Takes the same time whether the answer decodes or not.
@@ -155,30 +184,40 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
 }
 
 impl<B: Base> ZipClient<B> {
-    /// Masks a fresh LWE key with the next number's masks, which are used up. Returns the secrets
-    /// for the answer and the query with its other parts. Held tickets of another version are
-    /// ignored.
+    /// Returns whether a key can encrypt the next query for this version.
+    fn is_held(&self, sent: &SentKey) -> bool {
+        sent.digest == self.public.digest && sent.plaintexts.is_some()
+    }
+
+    /// Removes the next held key from the state, and all keys of other versions.
+    fn take_held(&self, state: &mut State) -> Option<SentKey> {
+        state.sent.retain(|sent| sent.digest == self.public.digest);
+        let held = state.sent.iter().position(|sent| self.is_held(sent))?;
+        Some(state.sent.remove(held))
+    }
+
+    /// A fresh LWE key, and the same masked with the next number's masks, which are used up.
     ///
     /// # Errors
     /// [`Error::Session`] if no number is left.
-    fn mask(&self, state: &mut State, key: &[u32], parts: Vec<Vec<u32>>) -> Result<(Opening, ZipQuery)> {
-        let compression = &self.params.compression;
-        let number = state.next;
-        let no_number = Error::Session { scheme: B::NAME, what: "an unused number" };
-        state.next = number.checked_add(1).ok_or(no_number)?;
+    fn masked_key(
+        &self,
+        state: &mut State,
+        rng: &mut SecretRng,
+    ) -> Result<(u64, Zeroizing<Vec<u32>>, Vec<Vec<u16>>)> {
+        let (compression, number) = (&self.params.compression, state.next);
+        if number >= SENT_AHEAD {
+            return Err(Error::Session { scheme: B::NAME, what: "an unused number" });
+        }
+        state.next += 1;
+        let key = compression.lwe.key(rng);
         let known = state.ahead.iter().position(|(ahead, _)| *ahead == number);
         let known = known.map(|place| state.ahead.swap_remove(place).1);
         // Another version may have other key bits in a plaintext.
         let known = known.filter(|masks| masks.len() == compression.plaintexts());
         let masks = known.unwrap_or_else(|| state.decrypt_masks(compression, number, &NoProgress));
-        let valid = |held: &Held| held.number == number && held.digest == self.public.digest;
-        let held = state.held.iter().position(valid);
-        let held = held.map(|place| state.held.swap_remove(place).plaintexts);
-        state.held.retain(|held| held.number > number);
-        let offsets = state.offsets(compression, key, &masks)?;
-        let query = ZipQuery { number, held: held.is_some(), offsets, parts };
-        let weights = Weights::of(key, compression.key_bits);
-        Ok((Opening { key: Arc::clone(&state.key), weights, held }, query))
+        let offsets = state.offsets(compression, &key, &masks)?;
+        Ok((number, key, offsets))
     }
 
     /// Messages and distances of all rows: those of the hint, then those sent with their masks.
@@ -235,7 +274,7 @@ impl Opening {
     /// # Errors
     /// [`Error::Malformed`] for numbers of another key, or for the wrong kind of product.
     fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
-        let plaintexts = self.plaintexts(product)?;
+        let plaintexts = self.plaintexts(compression, product)?;
         let (t, each) = (compression.key_bits, compression.rows_each);
         let row = |(row, value): (usize, u16)| {
             decode(self.weights.phase(value, row == 0), compression.message_bits)
@@ -246,19 +285,21 @@ impl Opening {
         Ok(Zeroizing::new(rows.take(compression.rows).collect()))
     }
 
-    fn plaintexts(&self, product: Product) -> Result<Vec<Plaintext>> {
+    fn plaintexts(&self, compression: &Compression, product: Product) -> Result<Vec<Plaintext>> {
         let (public, what) = (self.key.public(), "an answer");
         match (product, &self.held) {
             (Product::Joined(ciphertexts), None) => decrypt(&self.key, ciphertexts, what),
-            (Product::Apart(sums), Some(held)) => {
-                let add = |(sum, hint): (Vec<u64>, &Plaintext)| {
-                    let sum = public.plaintext(&sum).map_err(malformed(what))?;
-                    Ok(public.plain_sum(&sum, hint))
+            (Product::Words(words), Some(held)) => {
+                let slots = slots::spread(&words, compression.key_bits);
+                let add = |(slots, held): (&[u16], &Plaintext)| {
+                    let words: Vec<u64> = slots::words(slots).collect();
+                    let words = public.plaintext(&words).map_err(malformed(what))?;
+                    Ok(public.plain_sum(&words, held))
                 };
-                sums.into_iter().zip(held).map(add).collect()
+                slots.chunks(compression.slots()).zip(held).map(add).collect()
             }
-            (_, None) => Err(Error::malformed(what, "plaintexts", "ciphertexts")),
-            (_, Some(_)) => Err(Error::malformed(what, "ciphertexts", "plaintexts")),
+            (_, None) => Err(Error::malformed(what, "words", "ciphertexts")),
+            (_, Some(_)) => Err(Error::malformed(what, "ciphertexts", "words")),
         }
     }
 }
@@ -275,50 +316,68 @@ fn decrypt(key: &SecretKey, ciphertexts: Vec<Vec<u64>>, what: &'static str) -> R
 impl<B: Base> Wire<ZipParams<B>> for State {
     fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
         // The final length: growing would leave copies of the key behind.
-        let held = self.held.len() * Held::bytes(&params.compression);
         let fixed = SecretKey::byte_length(&params.compression.paillier) + SEED_BYTES + NUMBER_BYTES;
-        let mut bytes = Vec::with_capacity(fixed + held);
+        let sent: usize = self.sent.iter().map(SentKey::bytes).sum();
+        let mut bytes = Vec::with_capacity(fixed + sent);
         bytes.extend_from_slice(&self.key.to_bytes());
         bytes.extend_from_slice(&self.seed.0);
         bytes.extend_from_slice(&self.next.to_le_bytes());
-        for held in &self.held {
-            bytes.extend_from_slice(&held.number.to_le_bytes());
-            bytes.extend_from_slice(&held.digest);
-            let words = held.plaintexts.iter().flat_map(Plaintext::words);
-            words.for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
-        }
+        self.sent.iter().for_each(|sent| sent.encode(&mut bytes));
         bytes
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
         let (what, compression) = ("a client's Paillier state", &params.compression);
-        let key_bytes = SecretKey::byte_length(&compression.paillier);
-        let (fixed, each) = (key_bytes + SEED_BYTES + NUMBER_BYTES, Held::bytes(compression));
-        if bytes.len() < fixed || !(bytes.len() - fixed).is_multiple_of(each) {
-            let expected = format!("{fixed} bytes and {each} for each held hint");
-            return Err(Error::malformed(what, bytes.len(), expected));
-        }
         let mut reader = Reader::new(what, bytes);
-        let key =
-            SecretKey::from_bytes(compression.paillier, reader.raw(key_bytes)?).map_err(malformed(what))?;
+        let key = reader.raw(SecretKey::byte_length(&compression.paillier))?;
+        let key = SecretKey::from_bytes(compression.paillier, key).map_err(malformed(what))?;
         let (seed, next) = (Seed(reader.array()?), reader.u64()?);
-        let held = reader.rest().chunks_exact(each).map(|held| Held::decode(key.public(), compression, held));
-        let held = held.collect::<Result<_>>()?;
-        Ok(Self { key: Arc::new(key), seed, next, ahead: Vec::new(), held })
+        let mut sent = Vec::new();
+        let mut rest = Reader::new("a key sent ahead", reader.rest());
+        while !rest.is_empty() {
+            sent.push(SentKey::read(key.public(), compression, &mut rest)?);
+        }
+        Ok(Self { key: Arc::new(key), seed, next, ahead: Vec::new(), sent })
     }
 }
 
-impl Held {
-    fn bytes(compression: &Compression) -> usize {
-        NUMBER_BYTES + size_of::<Digest>() + compression.apart_bytes()
+impl SentKey {
+    fn words(&self) -> impl Iterator<Item = &u64> {
+        self.plaintexts.iter().flatten().flat_map(Plaintext::words)
     }
 
-    fn decode(public: &PublicKey, compression: &Compression, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("a held hint", bytes);
+    fn bytes(&self) -> usize {
+        NUMBER_BYTES + size_of::<Digest>() + self.key.len().div_ceil(8) + 1 + 8 * self.words().count()
+    }
+
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.number.to_le_bytes());
+        bytes.extend_from_slice(&self.digest);
+        let byte = |bits: &[u32]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | *bit as u8);
+        bytes.extend(self.key.chunks(8).map(byte));
+        bytes.push(self.plaintexts.is_some().into());
+        self.words().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+    }
+
+    fn read(public: &PublicKey, compression: &Compression, reader: &mut Reader<'_>) -> Result<Self> {
+        const WHAT: &str = "a key sent ahead";
         let (number, digest) = (reader.u64()?, reader.array()?);
-        let numbers = wire::numbers(reader.rest(), compression.paillier.plaintext_bytes());
-        let plaintexts = numbers.into_iter().map(Zeroizing::new);
-        let plaintexts = plaintexts.map(|words| public.plaintext(&words).map_err(malformed("a held hint")));
-        Ok(Self { number, digest, plaintexts: plaintexts.collect::<Result<_>>()? })
+        let bits = reader.raw(compression.lwe.n().div_ceil(8))?;
+        let bit = |i: usize| u32::from(bits[i / 8] >> (i % 8) & 1);
+        let key = Zeroizing::new((0..compression.lwe.n()).map(bit).collect());
+        let plaintext = |words: Vec<u64>| {
+            let words = Zeroizing::new(words);
+            public.plaintext(&words).map_err(malformed(WHAT))
+        };
+        let plaintexts = match reader.u8()? {
+            0 => None,
+            1 => {
+                let numbers = reader.raw(compression.plaintexts_bytes())?;
+                let numbers = wire::numbers(numbers, compression.paillier.plaintext_bytes());
+                Some(numbers.into_iter().map(plaintext).collect::<Result<_>>()?)
+            }
+            flag => return Err(Error::malformed("the flag of a key sent ahead", flag, "0 or 1")),
+        };
+        Ok(Self { number, digest, key, plaintexts })
     }
 }

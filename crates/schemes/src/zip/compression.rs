@@ -125,8 +125,14 @@ impl Compression {
         self.ciphertexts() * self.paillier.ciphertext_bytes()
     }
 
-    /// Bytes of an answer's plaintexts, for clients that hold the ticket.
-    pub(super) fn apart_bytes(&self) -> usize {
+    /// Bytes of an answer's words, for clients that sent their key ahead. Shorter than ciphertexts:
+    /// a ciphertext has twice the bytes of a plaintext, whose slots hold its rows.
+    pub(super) fn words_bytes(&self) -> usize {
+        2 * self.rows
+    }
+
+    /// Bytes of the plaintexts of all rows.
+    pub(super) fn plaintexts_bytes(&self) -> usize {
         self.ciphertexts() * self.paillier.plaintext_bytes()
     }
 

@@ -4,23 +4,24 @@ use std::collections::BTreeSet;
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Progress, Result};
-use papir_paillier::products::{Exponents, Products};
+use papir_paillier::products::{Exponents, Place, Products, multiply_shifted};
 use papir_paillier::{Ciphertext, PublicKey};
 use rayon::prelude::*;
 
 use super::compression::{Compression, DIGEST_BYTES};
 use super::residues::Residues;
 use super::slots::{self, RowSums, SLOT_BITS};
-use super::wire::{Digest, Keys, Product, Ticket, ZipQuery, malformed};
+use super::wire::{Digest, Keys, Ticket, malformed};
 use crate::shared::packs::sized;
 
 const EXPONENTS: &str = "zip/exponents";
 const RESIDUES: &str = "zip/residues";
 const SUMS: &str = "zip/sums";
-/// Memory for the table and the accumulators of one thread that makes a ticket: 128 MiB.
-const MEMORY: usize = 128 << 20;
-/// Most ciphertexts of one task of a ticket. More would share a larger table.
-const ROWS: usize = 32;
+/// Memory for the table and the accumulators of a ticket, which all threads share: 256 MiB.
+const MEMORY: usize = 256 << 20;
+/// Slots of a ciphertext for each one whose change is multiplied in. If more have changed, the
+/// ciphertext is made anew.
+const SLOTS_PER_CHANGE: usize = 3;
 
 /// H as the exponents of compression keys. A clone shares it.
 #[derive(Clone)]
@@ -120,11 +121,47 @@ impl CompressedHint {
         Ok(Self::from_parts(exponents, residues, sums, compression.residues()))
     }
 
-    /// The ciphertexts whose exponents differ from those of an earlier version.
-    pub(super) fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<usize> {
-        let each = compression.plaintexts() * compression.exponent_digits();
-        let pairs = self.exponents.chunks_exact(each).zip(earlier.exponents.chunks_exact(each)).enumerate();
-        pairs.filter(|(_, (new, old))| new != old).map(|(i, _)| i).collect()
+    /// The slots of each ciphertext whose digits differ from those of an earlier version; only
+    /// ciphertexts with such slots.
+    fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<(usize, Vec<usize>)> {
+        let digits = compression.exponent_digits();
+        let each = compression.plaintexts() * digits;
+        let pairs = self.exponents.par_chunks_exact(each).zip(earlier.exponents.par_chunks_exact(each));
+        let changed = pairs.enumerate().filter(|(_, (new, old))| new != old).map(|(i, (new, old))| {
+            let mut differs = vec![false; digits];
+            for (new, old) in new.chunks_exact(digits).zip(old.chunks_exact(digits)) {
+                differs.iter_mut().zip(new.iter().zip(old)).for_each(|(differs, (a, b))| *differs |= a != b);
+            }
+            (i, (0..digits).filter(|slot| differs[*slot]).collect())
+        });
+        changed.collect()
+    }
+
+    /// Changes the ciphertexts of an earlier version's ticket into those of this version: by the
+    /// difference, Π ck^ΔH, where few slots have changed, else anew.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`] for a ticket that was not made with these keys.
+    pub(super) fn follow(
+        &self,
+        compression: &Compression,
+        (earlier, ciphertexts): (&Self, &mut [Vec<u64>]),
+        (keys, number): (&Keys, u64),
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let changes = self.changes_since(earlier, compression);
+        let few = |(_, slots): &(usize, Vec<usize>)| SLOTS_PER_CHANGE * slots.len() <= compression.slots();
+        let (few, many): (Vec<_>, Vec<_>) = changes.into_iter().partition(few);
+        let many: Vec<usize> = many.into_iter().map(|(i, _)| i).collect();
+        let fresh = self.of_ticket(compression, keys, (number, &many), progress)?;
+        many.into_iter().zip(fresh).for_each(|(i, ciphertext)| ciphertexts[i] = ciphertext);
+        if few.is_empty() {
+            return Ok(());
+        }
+        let difference = Difference::new(compression, [earlier, self], &few);
+        let changed = difference.multiply(keys, number, ciphertexts, progress)?;
+        few.into_iter().zip(changed).for_each(|((i, _), ciphertext)| ciphertexts[i] = ciphertext);
+        Ok(())
     }
 
     /// Line 7: the hint's products with a number's masks, some ciphertexts of its ticket.
@@ -138,25 +175,29 @@ impl CompressedHint {
         (number, ciphertexts): (u64, &[usize]),
         progress: &dyn Progress,
     ) -> Result<Vec<Vec<u64>>> {
-        let key = keys.masks(number, compression);
         progress.stage("ticket", ciphertexts.len() as u64);
-        let each = ciphertexts.len().div_ceil(rayon::current_num_threads()).clamp(1, ROWS);
-        let parts = ciphertexts.par_chunks(each).map(|ciphertexts| {
-            let exponents = Stored { compression, hint: self, ciphertexts };
-            multiply(&keys.public, &key, exponents, progress)
-        });
-        Ok(parts.collect::<Result<Vec<_>>>()?.concat())
+        if ciphertexts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let key = keys.masks(number, compression);
+        let exponents = Stored { compression, hint: self, ciphertexts };
+        let products = multiply(&keys.public, &key, exponents, progress)?;
+        progress.advance(ciphertexts.len() as u64);
+        Ok(products.iter().map(|ciphertext| ciphertext.words().to_vec()).collect())
     }
 
     /// Line 18: returns H·ck_o of each query over the integers, ciphertext by ciphertext, in one
     /// read of the hint.
-    pub(super) fn products(&self, compression: &Compression, queries: &[&ZipQuery]) -> Vec<Vec<Vec<u64>>> {
-        let vectors: Vec<_> = queries.iter().map(|query| self.system.vector(&query.offsets)).collect();
+    pub(super) fn products(&self, compression: &Compression, queries: &[&[Vec<u16>]]) -> Vec<Vec<Vec<u64>>> {
+        let vectors: Vec<_> = queries.iter().map(|offsets| self.system.vector(offsets)).collect();
+        if vectors.is_empty() {
+            return Vec::new();
+        }
         self.system.products(compression.dimensions(), &self.residues, &vectors)
     }
 
     /// Line 18's sum: puts each row's word in its slot, adds the second product, and adds both to
-    /// the ticket's ciphertexts unless the client holds the ticket.
+    /// the ticket's ciphertexts.
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for a ticket that was not made with this key.
@@ -164,38 +205,32 @@ impl CompressedHint {
         &self,
         compression: &Compression,
         (keys, ticket): (&Keys, &Ticket),
-        held: bool,
-        (rows, products): (&[u32], &[Vec<u64>]),
-    ) -> Result<Product> {
-        let words = self.words(compression, rows);
-        let sums = words.par_chunks(compression.slots()).zip(products);
-        let sums = sums.map(|(words, product)| keys.public.reduce(&with_words(product, words)));
-        if held {
-            return Ok(Product::Apart(sums.map(|sum| sum.words().to_vec()).collect()));
-        }
+        (words, products): (&[u16], &[Vec<u64>]),
+    ) -> Result<Vec<Vec<u64>>> {
+        let slots = slots::spread(words, compression.key_bits);
+        let sums = slots.par_chunks(compression.slots()).zip(products);
+        let sums = sums.map(|(slots, product)| keys.public.reduce(&with_slots(product, slots)));
         let join = |(sum, hint): (_, &Vec<u64>)| {
             let hint = keys.public.ciphertext(hint.clone()).map_err(malformed("a ticket"))?;
             Ok(PublicKey::add_plain(&keys.public, &hint, &sum).words().to_vec())
         };
-        Ok(Product::Joined(sums.zip(&ticket.ciphertexts).map(join).collect::<Result<_>>()?))
+        sums.zip(&ticket.ciphertexts).map(join).collect()
     }
 
-    /// b′ of every row in its highest slot, and zeros in the others.
-    fn words(&self, compression: &Compression, rows: &[u32]) -> Vec<u16> {
-        let t = compression.key_bits;
-        let mut words = vec![0; rows.len() * t];
-        for (row, (sum, slots)) in rows.iter().zip(words.chunks_exact_mut(t)).enumerate() {
+    /// b′ of every row.
+    pub(super) fn words(&self, compression: &Compression, rows: &[u32]) -> Vec<u16> {
+        let word = |(row, sum): (usize, &u32)| {
             let before = (!row.is_multiple_of(compression.rows_each)).then(|| self.sums[row - 1]);
-            slots[t - 1] = slots::word(*sum, self.sums[row], before);
-        }
-        words
+            slots::word(*sum, self.sums[row], before)
+        };
+        rows.iter().enumerate().map(word).collect()
     }
 }
 
-/// Adds the words of its slots to a product.
-fn with_words(product: &[u64], words: &[u16]) -> Vec<u64> {
+/// Adds slots to a product.
+fn with_slots(product: &[u64], slots: &[u16]) -> Vec<u64> {
     let (mut sum, mut carry) = (product.to_vec(), false);
-    for (out, addend) in sum.iter_mut().zip(slots::words(words).chain(std::iter::repeat(0))) {
+    for (out, addend) in sum.iter_mut().zip(slots::words(slots).chain(std::iter::repeat(0))) {
         let (first, over) = out.overflowing_add(addend);
         let (second, again) = first.overflowing_add(u64::from(carry));
         (*out, carry) = (second, over || again);
@@ -236,15 +271,90 @@ impl Exponents for Stored<'_> {
 fn multiply(
     public: &PublicKey,
     key: &[Ciphertext],
-    exponents: Stored<'_>,
+    exponents: impl Exponents,
     progress: &dyn Progress,
-) -> Result<Vec<Vec<u64>>> {
+) -> Result<Vec<Ciphertext>> {
     let count = exponents.rows();
     let products = Products::new(public, key, exponents, 0..count, MEMORY);
     let mut products = products.map_err(malformed("a client's masks"))?;
     while products.step() {
         progress.advance(0);
     }
-    progress.advance(count as u64);
-    Ok(products.finish().iter().map(|ciphertext| ciphertext.words().to_vec()).collect())
+    Ok(products.finish())
+}
+
+/// Changed slots of two versions' exponents, a row each: the new digit less the old one, plus 2¹⁶. The
+/// last row has 2¹⁶ alone, and divides all others.
+struct Difference<'a> {
+    compression: &'a Compression,
+    /// The old hint and the new one.
+    hints: [&'a CompressedHint; 2],
+    /// Numbers of the changed ciphertexts.
+    ciphertexts: Vec<usize>,
+    /// The places of changed slots in these.
+    places: Vec<Place>,
+}
+
+impl<'a> Difference<'a> {
+    fn new(
+        compression: &'a Compression,
+        hints: [&'a CompressedHint; 2],
+        changes: &[(usize, Vec<usize>)],
+    ) -> Self {
+        let place = |product| move |slot: &usize| Place { product, position: *slot as u32 };
+        let places = changes.iter().enumerate().flat_map(|(i, (_, slots))| slots.iter().map(place(i)));
+        let ciphertexts = changes.iter().map(|(i, _)| *i).collect();
+        Self { compression, hints, ciphertexts, places: places.collect() }
+    }
+
+    /// The changed ciphertexts of a ticket, in order.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`] for a ticket that was not made with these keys.
+    fn multiply(
+        &self,
+        keys: &Keys,
+        number: u64,
+        ticket: &[Vec<u64>],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Vec<u64>>> {
+        const WHAT: &str = "a ticket";
+        progress.stage("difference", self.ciphertexts.len() as u64);
+        let starts = self.ciphertexts.iter().map(|i| keys.public.ciphertext(ticket[*i].clone()));
+        let starts: Vec<_> = starts.collect::<papir_paillier::Result<_>>().map_err(malformed(WHAT))?;
+        let key = keys.masks(number, self.compression);
+        let mut factors = multiply(&keys.public, &key, self, progress)?;
+        let divisor = factors.split_off(self.places.len());
+        let (factors, divisor) = ((&self.places[..], &factors[..]), (&divisor[0], SLOT_BITS));
+        let changed = multiply_shifted(&keys.public, &starts, factors, divisor, || progress.advance(0));
+        progress.advance(self.ciphertexts.len() as u64);
+        let changed = changed.map_err(malformed(WHAT))?;
+        Ok(changed.iter().map(|ciphertext| ciphertext.words().to_vec()).collect())
+    }
+}
+
+impl Exponents for Difference<'_> {
+    fn rows(&self) -> usize {
+        self.places.len() + 1
+    }
+
+    fn columns(&self) -> usize {
+        self.compression.plaintexts()
+    }
+
+    fn bits(&self) -> u32 {
+        SLOT_BITS + 1
+    }
+
+    fn read(&self, row: usize, column: usize, words: &mut [u64]) {
+        let digits = self.compression.exponent_digits();
+        let digit = |hint: &CompressedHint, place: &Place| {
+            let exponent = self.ciphertexts[place.product] * self.columns() + column;
+            u64::from(hint.exponents[exponent * digits + place.position as usize])
+        };
+        let [old, new] = self.hints;
+        let difference = self.places.get(row).map(|place| (digit(old, place), digit(new, place)));
+        let (old, new) = difference.unwrap_or_default();
+        words[0] = (1 << SLOT_BITS) + new - old;
+    }
 }

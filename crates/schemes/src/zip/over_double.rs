@@ -176,17 +176,17 @@ impl<T: ParameterSet> Base for Levels<T> {
         ]
     }
 
-    fn encrypt(&self, seed: Seed, index: u64, rng: &mut SecretRng) -> Encrypted<FirstKey> {
+    fn encrypt(&self, seed: Seed, index: u64, key: &[u32], rng: &mut SecretRng) -> Encrypted<FirstKey> {
         let layout = &self.layout;
         let place = layout.place(index);
-        let (first, key) = (self.first.key(rng), self.second.key(rng));
+        let first = self.first.key(rng);
         let column =
             UnitVector { selected: place.column, length: layout.columns, log2_delta: FIRST.log2_delta };
         let unit = UnitVector { selected: place.unit, length: layout.units, log2_delta: LEVEL.log2_delta() };
         let column = self.first.encrypt(&first_masks(seed), &first, column, self.first_bits, rng);
-        let unit = self.second.encrypt(&second_masks(seed), &key, unit, self.budget.query_bits, rng);
+        let unit = self.second.encrypt(&second_masks(seed), key, unit, self.budget.query_bits, rng);
         let secret = FirstKey { key: first.to_vec(), slot: place.slot };
-        Encrypted { key, secret, parts: vec![column, unit] }
+        Encrypted { secret, parts: vec![column, unit] }
     }
 
     fn decode(&self, secret: &FirstKey, rows: &[Row]) -> Result<Record> {

@@ -121,13 +121,13 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     /// Line 14 of Algorithm 5: the column's unit vector under the LWE key.
-    fn encrypt(&self, seed: Seed, index: u64, rng: &mut SecretRng) -> Encrypted<Position> {
-        let (place, key) = (self.layout.place(index), self.lwe.key(rng));
+    fn encrypt(&self, seed: Seed, index: u64, key: &[u32], rng: &mut SecretRng) -> Encrypted<Position> {
+        let place = self.layout.place(index);
         let (length, log2_delta) = (self.layout.columns, LEVEL.log2_delta());
         let unit = UnitVector { selected: place.column, length, log2_delta };
-        let values = self.lwe.encrypt(&masks(seed), &key, unit, self.budget.query_bits, rng);
+        let values = self.lwe.encrypt(&masks(seed), key, unit, self.budget.query_bits, rng);
         let secret = Position { unit: place.unit, slot: place.slot };
-        Encrypted { key, secret, parts: vec![values] }
+        Encrypted { secret, parts: vec![values] }
     }
 
     fn decode(&self, secret: &Position, rows: &[Row]) -> Result<Record> {

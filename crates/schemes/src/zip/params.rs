@@ -86,21 +86,23 @@ impl<B: Base> ZipParams<B> {
     }
 
     /// Bytes of a query and of an answer.
-    pub(super) fn message_bytes(&self, figures: &Figures) -> [usize; 2] {
-        let parts: usize = figures.query.iter().map(|&(count, bits)| packed_len(count, bits)).sum();
+    fn message_bytes(&self, figures: &Figures) -> [usize; 2] {
         let answer = 2 * figures.online_words + self.compression.joined_bytes();
-        [NUMBER_BYTES + 1 + self.compression.offsets_bytes() + parts, answer]
+        [NUMBER_BYTES + 1 + self.compression.offsets_bytes() + parts_bytes(figures), answer]
     }
 
     fn sizes(&self, figures: &Figures) -> Sizes {
         let (compression, [query, answer]) = (&self.compression, self.message_bytes(figures));
+        let (offsets, parts) = (compression.offsets_bytes(), parts_bytes(figures));
         let hint = compression.exponent_bytes() + compression.residue_bytes() + compression.sums_bytes();
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + DIGEST_BYTES),
             keys: sealed(compression.keys_bytes()),
             ticket: compression.ticket_bytes() as u64,
             query: sealed(query),
-            query_keys: compression.offsets_bytes() as u64,
+            query_keys: offsets as u64,
+            ahead: sealed(query - parts),
+            online: sealed(query - offsets),
             answer: sealed(answer),
             database: figures.matrices[0],
             material: figures.matrices[1..].iter().sum::<u64>() + figures.masks_bytes + hint as u64,
@@ -136,6 +138,11 @@ impl<B: Base> ZipParams<B> {
         let least = other.filter(|other| other.bits < one.bits).unwrap_or(one);
         self.compression.paillier.is_secure().then_some(least)
     }
+}
+
+/// Bytes of all parts of the query below.
+fn parts_bytes(figures: &Figures) -> usize {
+    figures.query.iter().map(|&(count, bits)| packed_len(count, bits)).sum()
 }
 
 impl<B: Base> Parameters for ZipParams<B> {

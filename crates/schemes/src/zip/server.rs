@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 use super::base::{Base, Changed, Selected};
 use super::hint::CompressedHint;
 use super::params::{ZipParams, ZipPir};
-use super::wire::{Keys, Public, Ticket, ZipAnswer, ZipQuery};
+use super::wire::{Keys, Product, Public, Ticket, ZipAnswer, ZipQuery};
 use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
 use crate::shared::stored_records::check_source;
@@ -52,19 +52,27 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         let sessions = batch.iter().map(|(session, query)| check(session, query));
         let sessions = sessions.collect::<Result<Vec<_>>>()?;
         let queries: Vec<&ZipQuery> = batch.iter().map(|(_, query)| *query).collect();
-        let parts: Vec<_> = queries.iter().map(|query| &query.parts[..]).collect();
         progress.stage(B::SELECT, count);
-        let selected = self.params.base.select(&self.stored, &parts);
+        let mut selected = self.select(&queries).into_iter();
         progress.stage("second_product", count);
-        let products = self.hint.products(compression, &queries);
+        let offsets: Vec<_> = queries.iter().filter_map(|query| query.offsets.as_deref()).collect();
+        let mut products = self.hint.products(compression, &offsets).into_iter();
         progress.stage("join", count);
-        let answers = sessions.into_iter().zip(queries).zip(selected.into_iter().zip(&products));
-        answers
-            .map(|((session, query), (Selected { bodies, online }, products))| {
-                let product = self.hint.join(compression, session, query.held, (&bodies, products))?;
-                Ok(ZipAnswer { online, product })
-            })
-            .collect()
+        let answer = |(session, query): (Option<(&Keys, &Ticket)>, &ZipQuery)| {
+            let selected = query.parts.as_ref().and_then(|_| selected.next());
+            let (words, online) = match selected {
+                Some(Selected { bodies, online }) => (self.hint.words(compression, &bodies), online),
+                None => (vec![0; compression.rows], vec![0; self.params.base.figures().online_words]),
+            };
+            let product = match session.zip(query.offsets.as_ref().and_then(|_| products.next())) {
+                Some((session, products)) => {
+                    Product::Joined(self.hint.join(compression, session, (&words, &products))?)
+                }
+                None => Product::Words(words),
+            };
+            Ok(ZipAnswer { online, product })
+        };
+        sessions.into_iter().zip(queries).map(answer).collect()
     }
 
     fn keys_fit(&self, _keys: &Keys) -> bool {
@@ -78,7 +86,8 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         Ok(Ticket { number, tag: keys.tag(), digest: self.hint.digest, ciphertexts })
     }
 
-    /// Keeps ciphertexts with equal exponents and makes the others again.
+    /// Keeps ciphertexts with equal exponents. Where few rows changed, multiplies the difference in, and
+    /// makes the others anew.
     fn follow(
         &self,
         (earlier, mut ticket): (&Self, Ticket),
@@ -95,11 +104,8 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         if !belongs {
             return self.ticket(keys, number, progress);
         }
-        let changed = self.hint.changes_since(&earlier.hint, compression);
-        let fresh = self.hint.of_ticket(compression, keys, (number, &changed), progress)?;
-        for (i, ciphertext) in changed.into_iter().zip(fresh) {
-            ticket.ciphertexts[i] = ciphertext;
-        }
+        let before = (&earlier.hint, &mut ticket.ciphertexts[..]);
+        self.hint.follow(compression, before, (keys, number), progress)?;
         Ok(Ticket { digest: self.hint.digest, ..ticket })
     }
 
@@ -146,6 +152,15 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
 }
 
 impl<B: Base> ZipServer<B> {
+    /// Selects rows for the queries that have this half.
+    fn select(&self, queries: &[&ZipQuery]) -> Vec<Selected> {
+        let parts: Vec<_> = queries.iter().filter_map(|query| query.parts.as_deref()).collect();
+        if parts.is_empty() {
+            return Vec::new();
+        }
+        self.params.base.select(&self.stored, &parts)
+    }
+
     /// Prepares the records with a seed.
     pub(super) fn with_seed(
         params: ZipParams<B>,
@@ -166,11 +181,18 @@ impl<B: Base> ZipServer<B> {
 }
 
 /// Returns the keys and the ticket of a query's session: the client's own, with the query's number.
+/// `None` for a query whose key was sent ahead.
 ///
 /// # Errors
 /// [`Error::Session`] if they are missing, [`Error::Malformed`] if they belong to another client or
 /// number.
-fn check<'a, B: Base>(session: &Session<'a, ZipPir<B>>, query: &ZipQuery) -> Result<(&'a Keys, &'a Ticket)> {
+fn check<'a, B: Base>(
+    session: &Session<'a, ZipPir<B>>,
+    query: &ZipQuery,
+) -> Result<Option<(&'a Keys, &'a Ticket)>> {
+    if query.offsets.is_none() {
+        return Ok(None);
+    }
     let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
     if ticket.tag != keys.tag() {
         return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
@@ -178,5 +200,5 @@ fn check<'a, B: Base>(session: &Session<'a, ZipPir<B>>, query: &ZipQuery) -> Res
     if ticket.number != query.number {
         return Err(Error::malformed("a query's ticket", query.number, ticket.number));
     }
-    Ok((keys, ticket))
+    Ok(Some((keys, ticket)))
 }

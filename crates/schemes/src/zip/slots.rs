@@ -104,6 +104,13 @@ pub(super) fn word(sum: u32, row: RowSums, before: Option<RowSums>) -> u16 {
     (centred.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT) as u16
 }
 
+/// Each row's word in the highest of its `key_bits` slots, and zeros in the others.
+pub(super) fn spread(words: &[u16], key_bits: usize) -> Vec<u16> {
+    let mut slots = vec![0; words.len() * key_bits];
+    slots.iter_mut().skip(key_bits - 1).step_by(key_bits).zip(words).for_each(|(slot, word)| *slot = *word);
+    slots
+}
+
 /// Slots as words of 64 bits, the lowest first.
 pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
     let word = |slots: &[u16]| slots.iter().rev().fold(0, |word, slot| word << SLOT_BITS | u64::from(*slot));

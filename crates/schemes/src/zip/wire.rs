@@ -5,12 +5,15 @@
 //! ```text
 //! public      seed of the matrices of masks (32), digest of the hint (16)
 //! keys        m, seed of the masks (32)
-//! query       number of the ticket (8), 1 if the client holds it, else 0 (1), ⌈n/t⌉ offsets ck_o
-//!             modulo m; each part of the query below, packed
+//! query       number of the ticket (8), form (1); in forms 0 and 1, ⌈n/t⌉ offsets ck_o modulo m;
+//!             in forms 0 and 2, each part of the query below, packed
 //! ticket      number (8), tag of the keys (16), digest of the hint (16), ciphertexts modulo m²
 //! answer      each row sent with its masks: n mask words and the body, of 16 bits; product
-//! product     ciphertexts modulo m², or plaintexts modulo m for clients that hold the ticket
+//! product     in forms 0 and 1, ciphertexts modulo m²; in form 2, a word of 16 bits for each row of H
 //! ```
+//!
+//! A query of form 0 is whole. One of form 1 is the key of a later query, sent ahead: no row is
+//! selected, and the rows sent with their masks are zeros. One of form 2 is that later query.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
@@ -83,50 +86,68 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
 }
 
 /// One record's place, encrypted: an LWE key's bits less the masks of a number, and the query of
-/// the scheme below under that key.
+/// the scheme below under that key. Both halves, or one of them.
 pub struct ZipQuery {
     /// The number, which is the ticket's.
     pub(super) number: u64,
-    /// True if the client holds the ticket.
-    pub(super) held: bool,
     /// ⌈n/t⌉ numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
-    pub(super) offsets: Vec<Vec<u16>>,
+    pub(super) offsets: Option<Vec<Vec<u16>>>,
     /// Words of each part of the query below.
-    pub(super) parts: Vec<Vec<u32>>,
+    pub(super) parts: Option<Vec<Vec<u32>>>,
+}
+
+/// Forms of a query.
+const WHOLE: u8 = 0;
+const AHEAD: u8 = 1;
+const ONLINE: u8 = 2;
+
+impl ZipQuery {
+    fn form(&self) -> u8 {
+        match (&self.offsets, &self.parts) {
+            (Some(_), None) => AHEAD,
+            (None, _) => ONLINE,
+            (Some(_), Some(_)) => WHOLE,
+        }
+    }
 }
 
 impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
     fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u64(self.number).u8(self.held.into());
+        writer.u64(self.number).u8(self.form());
         let mut bytes = writer.finish();
-        bytes.extend(self.offsets.iter().flatten().flat_map(|digit| digit.to_le_bytes()));
-        for (part, (_, bits)) in self.parts.iter().zip(params.base.figures().query) {
+        bytes.extend(self.offsets.iter().flatten().flatten().flat_map(|digit| digit.to_le_bytes()));
+        for (part, (_, bits)) in self.parts.iter().flatten().zip(params.base.figures().query) {
             pack(part, bits, &mut bytes);
         }
         bytes
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
-        let (what, figures, compression) = ("a ZipPIR query", params.base.figures(), &params.compression);
-        Error::check_length(what, bytes.len(), params.message_bytes(&figures)[0])?;
+        let (what, figures) = ("a ZipPIR query", params.base.figures());
         read_all(what, bytes, |reader| {
-            let (number, flag) = (reader.u64()?, reader.u8()?);
-            if flag > 1 {
-                return Err(Error::malformed("the flag of a held ticket", flag, "0 or 1"));
+            let (number, form) = (reader.u64()?, reader.u8()?);
+            if form > ONLINE {
+                return Err(Error::malformed("the form of a query", form, "0, 1 or 2"));
             }
-            let offsets = reader.raw(compression.offsets_bytes())?;
-            let offsets = offsets.chunks_exact(compression.paillier.plaintext_bytes()).map(|offset| {
-                let mut digits = digits(offset);
-                digits.resize(compression.plaintext_digits(), 0);
-                digits
-            });
-            let offsets = offsets.collect();
-            let parts = figures.query.into_iter();
-            let parts = parts.map(|(count, bits)| unpack_u32(reader, what, bits, count));
-            Ok(Self { number, held: flag == 1, offsets, parts: parts.collect::<Result<_>>()? })
+            let offsets = (form != ONLINE).then(|| read_offsets(reader, &params.compression)).transpose()?;
+            let parts = || {
+                let parts = figures.query.into_iter();
+                parts.map(|(count, bits)| unpack_u32(reader, what, bits, count)).collect::<Result<_>>()
+            };
+            Ok(Self { number, offsets, parts: (form != AHEAD).then(parts).transpose()? })
         })
     }
+}
+
+fn read_offsets(reader: &mut Reader<'_>, compression: &Compression) -> Result<Vec<Vec<u16>>> {
+    let offsets = reader.raw(compression.offsets_bytes())?;
+    let offsets = offsets.chunks_exact(compression.paillier.plaintext_bytes()).map(|offset| {
+        let mut digits = digits(offset);
+        digits.resize(compression.plaintext_digits(), 0);
+        digits
+    });
+    Ok(offsets.collect())
 }
 
 /// Records under the client's key.
@@ -139,9 +160,12 @@ pub struct ZipAnswer {
 
 impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
     fn encode(&self, _params: &ZipParams<B>) -> Vec<u8> {
-        let (Product::Joined(numbers) | Product::Apart(numbers)) = &self.product;
-        let online = self.online.iter().flat_map(|word| word.to_le_bytes());
-        online.chain(bytes_of(numbers)).collect()
+        let mut bytes: Vec<u8> = self.online.iter().flat_map(|word| word.to_le_bytes()).collect();
+        match &self.product {
+            Product::Joined(numbers) => bytes.extend(bytes_of(numbers)),
+            Product::Words(words) => bytes.extend(words.iter().flat_map(|word| word.to_le_bytes())),
+        }
+        bytes
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
@@ -182,8 +206,8 @@ impl<B: Base> Wire<ZipParams<B>> for Ticket {
 pub(super) enum Product {
     /// Under the client's key: words of each ciphertext.
     Joined(Vec<Vec<u64>>),
-    /// Less the plaintexts of the ticket that the client holds: words of each plaintext.
-    Apart(Vec<Vec<u64>>),
+    /// For a client that holds ⟨H, s⟩: b′ of each row, in units.
+    Words(Vec<u16>),
 }
 
 impl Product {
@@ -192,8 +216,8 @@ impl Product {
     /// # Errors
     /// [`Error::Length`] for any other length.
     fn read(compression: &Compression, what: &'static str, bytes: &[u8]) -> Result<Self> {
-        if bytes.len() == compression.apart_bytes() {
-            return Ok(Self::Apart(numbers(bytes, compression.paillier.plaintext_bytes())));
+        if bytes.len() == compression.words_bytes() {
+            return Ok(Self::Words(digits(bytes)));
         }
         Error::check_length(what, bytes.len(), compression.joined_bytes())?;
         Ok(Self::Joined(numbers(bytes, compression.paillier.ciphertext_bytes())))

@@ -261,6 +261,14 @@ impl ErasedClient for FaultyClient {
         self.1.next_ticket(state)
     }
 
+    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>> {
+        self.1.next_number(state)
+    }
+
+    fn held(&self, state: &ErasedState) -> Result<usize> {
+        self.1.held(state)
+    }
+
     fn save_state(&self, state: &ErasedState) -> Result<zeroize::Zeroizing<Vec<u8>>> {
         self.1.save_state(state)
     }
@@ -273,8 +281,12 @@ impl ErasedClient for FaultyClient {
         self.1.prepare(state, queries, progress)
     }
 
-    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()> {
-        self.1.hold(state, ticket)
+    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
+        self.1.send_ahead(state, rng)
+    }
+
+    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()> {
+        self.1.hold(state, number, answer)
     }
 
     fn query(

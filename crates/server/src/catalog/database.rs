@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
-use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
+use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version, envelope};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_store::{Metadata, OpenOptions, Snapshot, parse_timestamp};
 
@@ -21,12 +21,12 @@ const BATCH_BYTES: u64 = 16 << 20;
 
 /// The concatenated queries of one request.
 pub(crate) struct Queries<'a> {
-    /// A whole number of queries.
+    /// A whole number of queries of one form.
     pub(crate) bytes: &'a [u8],
     /// The client's keys, if the scheme has them.
     pub(crate) keys: Option<&'a ErasedKeys>,
-    /// One ticket per query, if the scheme has them.
-    pub(crate) tickets: &'a [Vec<u8>],
+    /// One ticket per query, if the scheme has them; `None` for a query whose key was sent ahead.
+    pub(crate) tickets: &'a [Option<Vec<u8>>],
     /// The newest version, reported when a query is for a different one.
     pub(crate) newest: Version,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Queries<'a> {
 impl<'a> Queries<'a> {
     /// The session of query `index`.
     fn session(&self, index: usize) -> ErasedSession<'a> {
-        ErasedSession { keys: self.keys, ticket: self.tickets.get(index).map(Vec::as_slice) }
+        ErasedSession { keys: self.keys, ticket: self.tickets.get(index).and_then(Option::as_deref) }
     }
 }
 
@@ -199,9 +199,18 @@ impl Database {
         self.max_batch * self.query_bytes
     }
 
-    /// Number of whole queries in `bytes` bytes.
-    pub(crate) fn count(&self, bytes: usize) -> usize {
-        bytes / self.query_bytes.max(1)
+    /// Length of each of concatenated queries, which all have the form of the first: whole, a key that
+    /// is sent ahead, or the rest of a query whose key was.
+    fn each(&self, queries: &[u8]) -> usize {
+        let Sizes { ahead, online, .. } = self.description.sizes;
+        let first =
+            envelope::first_length(queries).filter(|&first| [ahead, online].contains(&(first as u64)));
+        first.unwrap_or(self.query_bytes).max(1)
+    }
+
+    /// Number of concatenated queries.
+    pub(crate) fn count(&self, queries: &[u8]) -> usize {
+        queries.len() / self.each(queries)
     }
 
     /// Number of queries in a body of this length, at least 1 and at most the largest batch. An
@@ -211,20 +220,21 @@ impl Database {
         length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
     }
 
-    /// Checks that a body of this length holds a whole number of queries, from one to a batch.
-    pub(crate) fn check_length(&self, found: usize) -> std::result::Result<(), QueryError> {
-        if found > self.body_limit() {
-            return Err(QueryError::TooLong { limit: self.body_limit() });
+    /// Checks that a body is a whole number of queries of one form, from one to a batch.
+    pub(crate) fn check_length(&self, queries: &[u8]) -> std::result::Result<(), QueryError> {
+        let (found, query) = (queries.len(), self.each(queries));
+        if found.div_ceil(query) > self.max_batch {
+            return Err(QueryError::TooLong { limit: self.max_batch * query });
         }
-        if found > 0 && found.is_multiple_of(self.query_bytes.max(1)) {
+        if found > 0 && found.is_multiple_of(query) {
             return Ok(());
         }
-        Err(QueryError::WrongLength { found, query: self.query_bytes })
+        Err(QueryError::WrongLength { found, query })
     }
 
     /// Splits concatenated queries.
     pub(crate) fn split<'q>(&self, queries: &'q [u8]) -> impl Iterator<Item = &'q [u8]> {
-        queries.chunks(self.query_bytes.max(1))
+        queries.chunks(self.each(queries))
     }
 
     /// Checks queries without answering them. One invalid query rejects all.
@@ -240,22 +250,22 @@ impl Database {
         })
     }
 
-    /// Returns whether requests of these body lengths stay within the limits of one request when
-    /// answered together.
-    pub(crate) fn fit_together(&self, request: usize, others: impl Iterator<Item = usize>) -> bool {
+    /// Returns whether requests with these bodies stay within the limits of one request when answered
+    /// together.
+    pub(crate) fn fit_together<'q>(&self, request: &'q [u8], others: impl Iterator<Item = &'q [u8]>) -> bool {
         let (mut queries, mut bytes) = (0, 0u64);
-        for length in others.chain([request]) {
-            queries += self.count(length);
-            bytes = bytes.saturating_add(self.footprint(length));
+        for body in others.chain([request]) {
+            queries += self.count(body);
+            bytes = bytes.saturating_add(self.footprint(body));
         }
         queries <= MAX_BATCH && bytes <= BATCH_BYTES
     }
 
-    /// Memory that answering a body of this length needs besides the database: the queries or their
-    /// answers, whichever is larger, and the client's keys.
-    fn footprint(&self, length: usize) -> u64 {
+    /// Memory that answering a body needs besides the database: the queries or their answers, whichever
+    /// is larger, and the client's keys.
+    fn footprint(&self, body: &[u8]) -> u64 {
         let Sizes { query, answer, keys, .. } = self.description.sizes;
-        (self.count(length) as u64).saturating_mul(query.max(answer)).saturating_add(keys)
+        (self.count(body) as u64).saturating_mul(query.max(answer)).saturating_add(keys)
     }
 
     /// Answers several requests with one pass over the database. Returns one result per request: an
@@ -270,7 +280,7 @@ impl Database {
         requests
             .iter()
             .map(|request| {
-                let count = self.count(request.bytes.len());
+                let count = self.count(request.bytes);
                 concatenate(answers.by_ref().take(count).collect(), count, request.newest)
             })
             .collect()

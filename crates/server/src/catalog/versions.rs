@@ -161,7 +161,7 @@ impl Candidates {
         let named = named_version(body, Kind::Query);
         let found = self.databases.iter().find(|database| Some(database.version()) == named);
         let Some(database) = found.or(self.databases.first()) else { return Err(self.gone()) };
-        match database.check_length(body.len()) {
+        match database.check_length(body) {
             Ok(()) => Ok(Target { database: Arc::clone(database), newest: self.newest }),
             // Queries for an expired version may differ in length from those for the newest.
             Err(_) if found.is_none() && named.is_some() => Err(self.gone()),

@@ -56,10 +56,6 @@ pub(crate) enum ClientError {
     /// Another query used the ticket, or its number is too old.
     #[error("ticket {number} was used by another query or is too old")]
     TicketUsed { number: u64 },
-    /// A ticket was asked for whose number is too far ahead of the last used one. Without this limit,
-    /// a client could have arbitrarily many tickets prepared without a query.
-    #[error("the ticket number is too far ahead")]
-    TicketTooFar,
     /// The ticket is still being prepared.
     #[error("ticket {number} is not prepared yet: retry in {retry_after} s")]
     TicketNotReady { number: u64, retry_after: u64 },

@@ -1,10 +1,12 @@
 //! The numbers of a client: which are claimed, and which have tickets.
 
 use papir_core::Version;
+use papir_core::scheme::SENT_AHEAD;
 
 /// A number that belongs to one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
+    /// A ticket's number, with [`SENT_AHEAD`] added for a query whose key was sent ahead.
     pub(crate) number: u64,
     pub(crate) version: Version,
     /// BLAKE3 hash of the query.
@@ -60,6 +62,7 @@ impl Numbers {
     /// Counts the tickets of all versions.
     pub(crate) fn counts(&self) -> TicketCounts {
         let ready = self.tickets.iter().filter(|key| self.claim(key.number).is_none());
-        TicketCounts { ready: ready.count() as u64, used: self.claims.len() as u64 }
+        let used = self.claims.iter().filter(|claim| claim.number < SENT_AHEAD);
+        TicketCounts { ready: ready.count() as u64, used: used.count() as u64 }
     }
 }

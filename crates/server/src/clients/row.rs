@@ -36,6 +36,8 @@ pub(crate) struct Row {
     pub(crate) ticket_bytes: u64,
     /// The largest used ticket number plus one.
     pub(crate) next_ticket: u64,
+    /// The same over the keys that were sent ahead and whose queries have come.
+    pub(crate) next_sent_ahead: u64,
     /// The last version of the database that accepted its keys.
     pub(crate) version: Version,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Row {
 const FORMATS: Formats = Formats {
     what: "a client of the registry",
     oldest: 1,
-    written: 3,
+    written: 4,
     renew: "remove the registry's directory: clients register again",
 };
 
@@ -63,6 +65,7 @@ impl Row {
             keys_bytes,
             ticket_bytes: 0,
             next_ticket: 0,
+            next_sent_ahead: 0,
             version,
         }
     }
@@ -82,6 +85,7 @@ impl Row {
         writer.u64(self.created).u64(self.used).u64(self.expires);
         writer.u64(self.keys_bytes).u64(self.ticket_bytes).u64(self.next_ticket).raw(&self.version.0);
         writer.u8(self.queried.into()).raw(&self.owner).u8(self.ticketed.into());
+        writer.u64(self.next_sent_ahead);
         writer.finish()
     }
 
@@ -98,6 +102,7 @@ impl Row {
             if format == 1 { (true, [0; 16]) } else { (reader.u8()? == 1, reader.array()?) };
         // A client that may have tickets is treated as one that has.
         let ticketed = if format < 3 { true } else { reader.u8()? == 1 };
+        let next_sent_ahead = if format < 4 { 0 } else { reader.u64()? };
         reader.finish()?;
         Ok(Self {
             stage,
@@ -110,6 +115,7 @@ impl Row {
             keys_bytes,
             ticket_bytes,
             next_ticket,
+            next_sent_ahead,
             version,
         })
     }
@@ -133,19 +139,24 @@ mod tests {
             keys_bytes: 4,
             ticket_bytes: 5,
             next_ticket: 6,
+            next_sent_ahead: 9,
             version: Version([7; 8]),
         };
         let bytes = row.encode();
         let numbers = (1..=6u64).flat_map(u64::to_le_bytes);
         let fields: Vec<u8> = [1].into_iter().chain(numbers).chain([7; 8]).collect();
-        assert_eq!(bytes, [&[3], &fields[..], &[0], &[8; 16], &[0]].concat());
+        let last = 9u64.to_le_bytes();
+        assert_eq!(bytes, [&[4], &fields[..], &[0], &[8; 16], &[0], &last].concat());
         assert_eq!(Row::decode(&bytes).unwrap(), row);
+        let row = Row { next_sent_ahead: 0, ..row };
+        let third = Row::decode(&[&[3], &fields[..], &[0], &[8; 16], &[0]].concat()).unwrap();
+        assert_eq!(third, row);
         let second = Row::decode(&[&[2], &fields[..], &[0], &[8; 16]].concat()).unwrap();
         assert_eq!(second, Row { ticketed: true, ..row });
         let first = Row::decode(&[&[1], &fields[..]].concat()).unwrap();
         assert_eq!(first, Row { queried: true, ticketed: true, owner: [0; 16], ..row });
         assert!(Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err());
-        let newer = Row::decode(&[&[4][..], &bytes[1..]].concat()).unwrap_err();
-        assert!(matches!(newer, papir_core::Error::Format { found: 4, .. }), "{newer}");
+        let newer = Row::decode(&[&[5][..], &bytes[1..]].concat()).unwrap_err();
+        assert!(matches!(newer, papir_core::Error::Format { found: 5, .. }), "{newer}");
     }
 }

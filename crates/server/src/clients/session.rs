@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use papir_core::erased::ErasedKeys;
+use papir_core::scheme::SENT_AHEAD;
 
 use super::clock::microseconds;
 use super::error::ClientError;
@@ -24,7 +25,8 @@ const TOUCH_EVERY: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(crate) struct Credentials {
     pub(crate) client: Option<ClientId>,
-    /// Ticket numbers, one per query.
+    /// Ticket numbers, one per query, with [`SENT_AHEAD`](papir_core::scheme::SENT_AHEAD) added if its
+    /// key was sent ahead.
     pub(crate) tickets: Vec<u64>,
 }
 
@@ -41,7 +43,7 @@ pub(crate) fn keys(
     registry.keys_of(database, credentials.client.ok_or(ClientError::NoClient)?).map(Some)
 }
 
-/// Takes a ticket for each of the concatenated queries.
+/// Takes a ticket for each of the concatenated queries; none for one whose key was sent ahead.
 ///
 /// The claims of their numbers are on disk on return, also on error, unless the client or its keys
 /// are refused or a query does not parse.
@@ -50,7 +52,7 @@ pub(crate) fn tickets(
     target: &Target,
     credentials: &Credentials,
     queries: &[u8],
-) -> Result<Vec<Vec<u8>>, ClientError> {
+) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
     keys(registry, &target.database, credentials)?;
     let registry = registry.ok_or(ClientError::NoRegistry)?;
     let id = credentials.client.ok_or(ClientError::NoClient)?;
@@ -136,14 +138,15 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes one ticket per query. The claims of their numbers are on disk on return.
+    /// Takes one ticket per query, none for one whose key was sent ahead. The claims of their numbers
+    /// are on disk on return.
     fn tickets(
         &self,
         target: &Target,
         id: ClientId,
         numbers: &[u64],
         queries: &[u8],
-    ) -> Result<Vec<Vec<u8>>, ClientError> {
+    ) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
         let database = &*target.database;
         let parts: Vec<&[u8]> = database.split(queries).collect();
         if numbers.len() != parts.len() {
@@ -195,39 +198,11 @@ impl Registry {
         Ok(self.store.claim_unanswered(database.name(), id, &credentials.tickets, window)?)
     }
 
-    /// Reads a ticket without using it.
-    pub(crate) fn ticket(
-        &self,
-        database: &Database,
-        id: ClientId,
-        number: u64,
-    ) -> Result<Vec<u8>, ClientError> {
-        let row = self.row(database.name(), id)?;
-        self.load_keys(database, id, &row)?;
-        self.note_use(database, id, &row, false)?;
-        if !database.description().limits.tickets {
-            return Err(ClientError::NoRegistry);
-        }
-        if let Some(ticket) = self.store.unused_ticket(id, database.version(), number)? {
-            return Ok(ticket);
-        }
-        let (next, window) = (row.next_ticket, window(self.most_ahead(database)));
-        let ahead = if row.queried { window.saturating_add(1) } else { self.ahead(database, &row) };
-        let behind = number < next.saturating_sub(window);
-        if behind || !self.store.numbers(id)?.lacks(database.version(), number) {
-            return Err(ClientError::TicketUsed { number });
-        }
-        if number >= next.saturating_add(ahead) {
-            return Err(ClientError::TicketTooFar);
-        }
-        Err(self.demand(id, &[number], number))
-    }
-
     /// Requests tickets from the worker. Returns the error for the missing ticket `number`.
     fn demand(&self, id: ClientId, numbers: &[u64], number: u64) -> ClientError {
         let mut demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
         let own = demanded.entry(id).or_default();
-        own.extend(numbers);
+        own.extend(numbers.iter().filter(|number| **number < SENT_AHEAD));
         while own.len() > MAX_DEMANDS {
             own.pop_first();
         }

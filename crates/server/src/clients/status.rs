@@ -43,5 +43,6 @@ pub(super) fn status(
         ticket_bytes: row.ticket_bytes,
         tickets_ahead: ahead,
         next_ticket: row.next_ticket,
+        next_sent_ahead: row.next_sent_ahead,
     }
 }

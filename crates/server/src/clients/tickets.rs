@@ -7,6 +7,10 @@
 //! the hashes of their queries, so that an identical query is answered again. Older numbers are
 //! refused.
 //!
+//! A client may send the key of a later query ahead: its ticket answers that key. The query itself has
+//! the ticket's number with [`SENT_AHEAD`] added, and needs no ticket. The same rules hold for it: a
+//! second query under one key would reveal both indices, too.
+//!
 //! | number | identical query | other query or version |
 //! |---|---|---|
 //! | not seen | claimed | |
@@ -18,6 +22,7 @@
 use std::collections::HashMap;
 
 use papir_core::Version;
+use papir_core::scheme::SENT_AHEAD;
 
 use super::error::StoreError;
 use super::id::ClientId;
@@ -66,8 +71,8 @@ impl Store {
         self.read(|tables| tables.all_numbers(database))
     }
 
-    /// Makes the claims of queries, and takes their tickets. The claims are durable on return, also
-    /// on an error, except if the client does not exist.
+    /// Makes the claims of queries, and takes the tickets of those whose keys were not sent ahead. The
+    /// claims are durable on return, also on an error, except if the client does not exist.
     ///
     /// # Errors
     /// [`TakeError::Used`] before [`TakeError::NotReady`].
@@ -78,25 +83,27 @@ impl Store {
         claims: &[Claim],
         touch: impl Fn(&mut Row),
         window: u64,
-    ) -> std::result::Result<Vec<Vec<u8>>, TakeError> {
+    ) -> std::result::Result<Vec<Option<Vec<u8>>>, TakeError> {
         let taken = self.write(|tables| {
             let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
             };
             let mut used = None;
             for &claim in claims {
-                let is_too_old = claim.number < row.next_ticket.saturating_sub(window);
-                if is_too_old || claim.number == u64::MAX || tables.claim(id, claim)? != claim {
+                let sent_ahead = claim.number >= SENT_AHEAD;
+                let next = if sent_ahead { &mut row.next_sent_ahead } else { &mut row.next_ticket };
+                let number = claim.number % SENT_AHEAD;
+                if number < next.saturating_sub(window) || tables.claim(id, claim)? != claim {
                     used = used.or(Some(claim.number));
                 } else {
-                    row.next_ticket = row.next_ticket.max(claim.number + 1);
+                    *next = (*next).max(number + 1);
                 }
             }
             let taken = match used {
                 Some(number) => Err(TakeError::Used(number)),
                 None => prepared(tables, id, claims)?,
             };
-            let dropped = drop_stale(tables, id, row.next_ticket.saturating_sub(window))?;
+            let dropped = drop_stale(tables, id, &row, window)?;
             row.ticket_bytes = row.ticket_bytes.saturating_sub(dropped);
             touch(&mut row);
             tables.put_row(database, id, &row)?;
@@ -188,31 +195,37 @@ impl Store {
     }
 }
 
-/// The tickets of claimed numbers.
+/// The tickets of claimed numbers; none for queries whose keys were sent ahead.
 fn prepared(
     tables: &mut dyn Tables,
     id: ClientId,
     claims: &[Claim],
-) -> Result<std::result::Result<Vec<Vec<u8>>, TakeError>> {
+) -> Result<std::result::Result<Vec<Option<Vec<u8>>>, TakeError>> {
     let mut taken = Vec::with_capacity(claims.len());
     for claim in claims {
+        if claim.number >= SENT_AHEAD {
+            taken.push(None);
+            continue;
+        }
         match tables.ticket(id, claim.version, claim.number)? {
-            Some(ticket) => taken.push(ticket),
+            Some(ticket) => taken.push(Some(ticket)),
             None => return Ok(Err(TakeError::NotReady(claim.number))),
         }
     }
     Ok(Ok(taken))
 }
 
-/// Drops claims and tickets below the number `floor`, and tickets whose number is claimed for another
-/// version. Returns the bytes of the tickets.
-fn drop_stale(tables: &mut dyn Tables, id: ClientId, floor: u64) -> Result<u64> {
+/// Drops claims and tickets that are older than the window, and tickets whose number is claimed for
+/// another version. Returns the bytes of the tickets.
+fn drop_stale(tables: &mut dyn Tables, id: ClientId, row: &Row, window: u64) -> Result<u64> {
+    let floor = row.next_ticket.saturating_sub(window);
+    let sent_ahead = SENT_AHEAD..SENT_AHEAD + row.next_sent_ahead.saturating_sub(window);
     let Numbers { claims, mut tickets } = tables.numbers(id)?;
     let numbers = Numbers { claims, tickets: Vec::new() };
     tickets.retain(|key| key.number < floor || numbers.is_of_another(key.version, key.number));
     tables.remove_tickets(id, &tickets)?;
-    let old: Vec<u64> =
-        numbers.claims.iter().map(|claim| claim.number).filter(|number| *number < floor).collect();
+    let is_old = |number: &u64| *number < floor || sent_ahead.contains(number);
+    let old: Vec<u64> = numbers.claims.iter().map(|claim| claim.number).filter(is_old).collect();
     tables.remove_claims(id, &old)?;
     Ok(total(&tickets))
 }

@@ -12,7 +12,7 @@ use papir_protocol::limit::PART_BYTES;
 use papir_protocol::{ClientList, ClientStatus, ErrorBody, header as names};
 
 use super::body;
-use super::headers::{BINARY, NamePath, byte_count, database_name, named_version};
+use super::headers::{NamePath, byte_count, database_name, named_version};
 use super::problem::Problem;
 use super::routes::Routes;
 use crate::admission::ClientKey;
@@ -21,7 +21,6 @@ use crate::clients::{ClientError, ClientId, Registry, owner};
 use crate::service::App;
 
 type ClientPath = Result<Path<(String, String)>, PathRejection>;
-type TicketPath = Result<Path<(String, String, String)>, PathRejection>;
 
 /// Adds the routes.
 pub(super) fn routes(before: Routes) -> Routes {
@@ -32,7 +31,6 @@ pub(super) fn routes(before: Routes) -> Routes {
         .add(__path_evict, evict)
         .add(__path_append, append)
         .add(__path_offset, offset)
-        .add(__path_ticket, ticket)
         .shape::<ClientList>()
 }
 
@@ -314,41 +312,4 @@ async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Respons
     let length = (HeaderName::from_static(names::UPLOAD_LENGTH), status.keys_bytes.to_string());
     let code = if status.is_uploading() { StatusCode::OK } else { StatusCode::NO_CONTENT };
     Ok((code, offset_header(&status), [length]).into_response())
-}
-
-/// Download a prepared ticket.
-///
-/// The ticket stays unused. A query that uses it can state that its client holds the ticket, and
-/// then receives a shorter answer.
-#[utoipa::path(
-    get, path = "/v1/databases/{name}/clients/{id}/tickets/{number}",
-    params(
-        ("name" = String, Path, description = "the database's name"),
-        ("id" = String, Path, description = "the client's id"),
-        ("number" = u64, Path, description = "the ticket's number"),
-        ("papir-version" = Option<String>, Header, description = "the version that the ticket is for"),
-    ),
-    responses(
-        (status = 200, description = "the ticket", content_type = "application/octet-stream"),
-        (status = 400, description = "`malformed`: an invalid version", body = ErrorBody),
-        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
-        (status = 409, description = "`wrong_version`: tickets are for the newest version; `upload_incomplete`; `ticket_too_far`: the number is too far ahead", body = ErrorBody,
-         headers(("papir-version" = String, description = "the newest version"))),
-        (status = 410, description = "`client_gone`: unknown, expired or evicted; `ticket_used`", body = ErrorBody),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`no_ticket`: the ticket is being prepared; `not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
-    )
-)]
-async fn ticket(
-    State(app): State<Arc<App>>,
-    path: TicketPath,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let Path((name, id, number)) = path.unwrap_or_else(|_| Path(Default::default()));
-    let (Registration { database, registry }, id) = client(&app, Ok(Path((name, id))))?;
-    check_version(&database, &headers)?;
-    let number = number.parse().map_err(|_| ClientError::TicketTooFar)?;
-    let bytes = blocking(move || registry.ticket(&database, id, number)).await?;
-    Ok(([(header::CONTENT_TYPE, BINARY)], bytes).into_response())
 }

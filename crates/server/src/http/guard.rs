@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::authorization::authorize;
+use super::headers::credentials;
 use super::problem::Problem;
 use super::routes::Routes;
 use super::{body, forwarded, psi};
@@ -25,8 +26,7 @@ use crate::traces;
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// Routes that read as much as a query or more.
-const DOWNLOADS: [&str; 3] =
-    ["/v1/databases/{name}/public", "/v1/databases/{name}/clients/{id}/tickets/{number}", "/v1/psi/filter"];
+const DOWNLOADS: [&str; 2] = ["/v1/databases/{name}/public", "/v1/psi/filter"];
 
 /// Documents the errors of [`check`].
 pub(super) fn documented(mut routes: Routes) -> Routes {
@@ -112,8 +112,9 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
     Ok(Admitted { grant, client, slot: active.map_err(|after| Problem::TooMany { after })?.into() })
 }
 
-/// Number of requests that a request counts as. A query request counts as the number of queries in
-/// its announced body, or as the largest batch if it announces no length. Reading a description or
+/// Number of requests that a request counts as. A query request counts as the number of whole queries
+/// in its announced body, or as the largest batch if it announces no length, and at least as the
+/// number of its tickets: queries whose keys were sent ahead are shorter. Reading a description or
 /// a state counts as none: it is cheap, and a client does it to learn when it may ask again.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let (headers, path) = (request.headers(), request.uri().path());
@@ -125,7 +126,8 @@ fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let Some(database) = name.filter(|_| is_query(request)) else {
         return u64::from(!is_description(request));
     };
-    app.catalog.get(database).map_or(1, |database| database.queries_in(announced))
+    let named = credentials(headers).map_or(0, |credentials| credentials.tickets.len() as u64);
+    app.catalog.get(database).map_or(1, |database| database.queries_in(announced).max(named))
 }
 
 fn is_query(request: &Request) -> bool {

@@ -264,9 +264,7 @@ fn client_status(error: &ClientError) -> StatusCode {
         E::TooLongForOneRequest { .. } | E::PartTooLong { .. } | E::OverQuota { .. } => {
             StatusCode::PAYLOAD_TOO_LARGE
         }
-        E::Incomplete { .. } | E::AlreadyRegistered | E::WrongOffset { .. } | E::TicketTooFar => {
-            StatusCode::CONFLICT
-        }
+        E::Incomplete { .. } | E::AlreadyRegistered | E::WrongOffset { .. } => StatusCode::CONFLICT,
         E::Full { .. } => StatusCode::TOO_MANY_REQUESTS,
         E::TicketNotReady { .. } => StatusCode::SERVICE_UNAVAILABLE,
         E::NoClient | E::WrongKeysLength { .. } | E::BadKeys { .. } | E::TicketCount { .. } => {
@@ -294,7 +292,6 @@ fn client_code(error: &ClientError) -> &'static str {
         E::BadKeys { source } => source.code(),
         E::TicketCount { .. } => code::TICKET_COUNT,
         E::TicketUsed { .. } => code::TICKET_USED,
-        E::TicketTooFar => code::TICKET_TOO_FAR,
         E::TicketNotReady { .. } => code::NO_TICKET,
         // Converted to other problems before.
         E::UploadBusy | E::Query(_) | E::Storage(_) | E::Internal => code::INTERNAL,

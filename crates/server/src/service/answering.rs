@@ -56,8 +56,8 @@ pub(crate) struct Request {
     client: ClientKey,
     credentials: Credentials,
     queries: Vec<u8>,
-    /// One per query, in schemes with tickets.
-    tickets: Vec<Vec<u8>>,
+    /// One per query, in schemes with tickets; `None` for a query whose key was sent ahead.
+    tickets: Vec<Option<Vec<u8>>>,
     span: Span,
     /// Start of the wait.
     since: Instant,
@@ -136,7 +136,7 @@ impl Request {
     }
 
     /// Loads the client's keys into the cache. Returns the tickets, in schemes with tickets.
-    fn session(&self) -> Result<Vec<Vec<u8>>, ClientError> {
+    fn session(&self) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
         let registry = self.context.registry.as_deref();
         if self.database().description().limits.tickets {
             return clients::tickets(registry, &self.target, &self.credentials, &self.queries);
@@ -176,7 +176,7 @@ impl Request {
         };
         let metrics = &self.context.metrics;
         metrics.stage(name, Stage::Answer, time);
-        metrics.answered(name, self.database().count(self.queries.len()), answers.len());
+        metrics.answered(name, self.database().count(&self.queries), answers.len());
         let (received, sent, milliseconds) = (self.queries.len(), answers.len(), time.as_secs_f64() * 1e3);
         self.span.in_scope(|| {
             tracing::debug!(database = name, received, sent, milliseconds, "answered");
@@ -191,7 +191,7 @@ impl Batchable for Request {
     }
 
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
-        self.database().fit_together(self.queries.len(), batch.map(|one| one.queries.len()))
+        self.database().fit_together(&self.queries, batch.map(|one| &one.queries[..]))
     }
 
     fn client(&self) -> &ClientKey {

@@ -184,7 +184,6 @@ fn the_document_lists_the_routes_of_the_service() {
         "GET /v1/databases/{name}/clients/{id}",
         "DELETE /v1/databases/{name}/clients/{id}",
         "PATCH /v1/databases/{name}/clients/{id}/keys",
-        "GET /v1/databases/{name}/clients/{id}/tickets/{number}",
     ] {
         assert!(listed.iter().any(|one| one == route), "{route} is not in {listed:?}");
     }

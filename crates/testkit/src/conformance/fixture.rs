@@ -23,7 +23,7 @@ pub(super) struct Fixture<'a> {
 #[derive(Default)]
 pub(super) struct Registration {
     pub(super) state: Option<ErasedState>,
-    keys: Option<ErasedKeys>,
+    pub(super) keys: Option<ErasedKeys>,
 }
 
 /// A query that was sent: the client's secret, the sealed query, the server's ticket for it.

@@ -2,6 +2,7 @@
 
 use papir_core::Error;
 use papir_core::envelope::{self, Header, Kind};
+use papir_core::scheme::SENT_AHEAD;
 
 use super::config::Config;
 use super::fixture::{Fixture, Registration, is_parse_error};
@@ -16,6 +17,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     check_damaged_state(fixture, config);
     check_keys(fixture, config);
     check_missing_session(fixture);
+    check_sent_ahead(fixture);
 }
 
 /// State that was saved and loaded repeatedly continues where it left off. State loaded twice uses
@@ -98,6 +100,39 @@ fn check_missing_session(fixture: &mut Fixture<'_>) {
     if let Ok(answer) = fixture.server.answer(session, &sent.query) {
         fixture.check_decodes_or_refuses(sent.secret, &answer, "an answer by another client's ticket");
     }
+}
+
+/// A key that was sent ahead, and saved in the state, shortens one query, which needs no session.
+fn check_sent_ahead(fixture: &mut Fixture<'_>) {
+    let sizes = fixture.server.describe().sizes;
+    let (client, server) =
+        (fixture.scheme.client(&fixture.server.public()).expect("a client"), &*fixture.server);
+    let (own, rng) = (fixture.registration.state.as_mut().expect("state"), &mut fixture.rng);
+    if sizes.ahead == 0 {
+        assert!(matches!(client.send_ahead(own, rng), Err(Error::Parameters { .. })));
+        return;
+    }
+    let number = client.next_ticket(own).expect("own state").expect("a scheme with tickets");
+    let key = client.send_ahead(own, rng).expect("a key");
+    assert_eq!(key.len() as u64, sizes.ahead, "the key's length");
+    let keys = fixture.registration.keys.as_ref().expect("a registered client");
+    let ticket = server.ticket(keys, number, &papir_core::NoProgress).expect("a ticket");
+    let session = papir_core::erased::ErasedSession { keys: Some(keys), ticket: Some(&ticket) };
+    let answer = server.answer(session, &key).expect("an answer to a key");
+    assert_eq!(client.held(own).expect("own state"), 0);
+    client.hold(own, number, &answer).expect("an honest answer");
+    let bytes = client.save_state(own).expect("saving state");
+    let mut loaded = client.load_state(&bytes).expect("loading what was saved");
+    assert_eq!(client.held(&loaded).expect("own state"), 1);
+    assert_eq!(client.next_number(&loaded).expect("own state"), Some(SENT_AHEAD + number));
+    let index = fixture.shape.records() / 2;
+    let (secret, query) = client.query(Some(&mut loaded), &[index], rng).expect("a query");
+    assert_eq!((query.len() as u64, client.held(&loaded).expect("own state")), (sizes.online, 0));
+    let answer = server.answer(Default::default(), &query).expect("an answer without a session");
+    assert!((answer.len() as u64) < sizes.answer, "the answer's length");
+    let found = client.extract(secret, &answer).expect("an honest answer decodes");
+    super::fixture::check_records(&fixture.records, &[index], &found);
+    fixture.registration.state = Some(loaded);
 }
 
 fn state<'f>(fixture: &'f Fixture<'_>) -> &'f papir_core::erased::ErasedState {

@@ -94,7 +94,7 @@ const SECOND: Range<usize> = 1..2;
 const ALL: Range<usize> = 0..usize::MAX;
 
 /// Every refusal of the interface, and some that no service sends.
-const REFUSALS: [(u16, &str); 30] = [
+const REFUSALS: [(u16, &str); 29] = [
     (400, "interrupted"),
     (400, "malformed"),
     (400, "no_client"),
@@ -111,7 +111,6 @@ const REFUSALS: [(u16, &str); 30] = [
     (405, "wrong_method"),
     (408, "too_slow"),
     (409, "already_registered"),
-    (409, "ticket_too_far"),
     (409, "upload_incomplete"),
     (409, "wrong_offset"),
     (409, "wrong_version"),

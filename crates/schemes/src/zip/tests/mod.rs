@@ -9,8 +9,8 @@ mod slots;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::envelope::OVERHEAD;
-use papir_core::scheme::{Client, Parameters, Scheme, Server, Session, Wire};
-use papir_core::{Change, Error, NoProgress, Privacy, RecordBuffer, Records, Shape};
+use papir_core::scheme::{Client, Parameters, SENT_AHEAD, Scheme, Server, Session, Wire};
+use papir_core::{Change, Error, NoProgress, Privacy, Progress, RecordBuffer, Records, Shape};
 use rand_core::Rng;
 
 use super::Zip;
@@ -20,7 +20,7 @@ use super::over_double::{self, Levels};
 use super::over_simple::{self, Columns};
 use super::params::ZipParams;
 use super::server::ZipServer;
-use super::wire::{Keys, Ticket, ZipAnswer, ZipQuery};
+use super::wire::{Keys, Product, ZipAnswer, ZipQuery};
 
 /// A modulus that anybody can factor.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +74,28 @@ impl<B: Base> Setup<B> {
         let session = Session { keys: Some(&self.keys), ticket: Some(&ticket) };
         self.server.answer(session, query).unwrap()
     }
+
+    /// Sends the key of the next number ahead.
+    fn send_ahead(&mut self) -> ZipAnswer {
+        let query = self.client.send_ahead(&mut self.state, &mut self.rng).unwrap();
+        assert!(query.parts.is_none());
+        let params = self.client.params();
+        let bytes = query.encode(params);
+        assert_eq!(bytes.len() + OVERHEAD, params.describe().sizes.ahead as usize);
+        self.answer(&ZipQuery::decode(params, &bytes).unwrap())
+    }
+
+    fn copy_of(&self, answer: &ZipAnswer) -> ZipAnswer {
+        let params = self.client.params();
+        ZipAnswer::decode(params, &answer.encode(params)).unwrap()
+    }
+
+    /// Encodes the state and reads it again.
+    fn reload(&mut self) {
+        let params = self.client.params();
+        let bytes = self.state.encode(params);
+        self.state = State::decode(params, &bytes).unwrap();
+    }
 }
 
 #[test]
@@ -106,53 +128,118 @@ fn noise_over_simple_is_as_computed() {
 }
 
 #[test]
-fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
+fn a_key_sent_ahead_serves_one_query_of_one_version() {
     let shape = Shape::of_bytes(300, 8).unwrap();
     let mut setup = OverSimple::new(shape, 30, 2);
-    let ticket = |setup: &OverSimple, number| setup.server.ticket(&setup.keys, number, &NoProgress).unwrap();
-    for number in 0..3 {
-        let ticket = ticket(&setup, number);
-        setup.client.hold(&mut setup.state, ticket).unwrap();
-    }
-    // Held tickets survive encoding.
     let params = setup.client.params().clone();
+    let sizes = params.describe().sizes;
+    for number in 0..3 {
+        assert_eq!(setup.client.next_ticket(&setup.state), Some(number));
+        let answer = setup.send_ahead();
+        assert_eq!(answer.encode(&params).len() + OVERHEAD, sizes.answer as usize);
+        assert_eq!(setup.client.held(&setup.state) as u64, number);
+        setup.reload();
+        setup.client.hold(&mut setup.state, number, answer).unwrap();
+        setup.reload();
+    }
     let bytes = <State as Wire<ZipParams<Columns<Short>>>>::encode(&setup.state, &params);
-    setup.state = State::decode(&params, &bytes).unwrap();
     let cut = <State as Wire<ZipParams<Columns<Short>>>>::decode(&params, &bytes[..bytes.len() - 1]);
-    assert!(matches!(cut.map(drop), Err(Error::Malformed { .. })));
+    assert!(matches!(cut.map(drop), Err(Error::Length { .. })));
 
+    assert_eq!(setup.client.next_number(&setup.state), Some(SENT_AHEAD));
     let (secret, query) = setup.ask(77);
-    let answer = setup.answer(&query);
-    assert!(query.held);
-    assert_eq!(2 * answer.encode(&params).len(), params.describe().sizes.answer as usize - OVERHEAD);
+    assert!(query.offsets.is_none() && query.number == 0);
+    assert_eq!(query.encode(&params).len() + OVERHEAD, sizes.online as usize);
+    assert_eq!(setup.client.next_number(&setup.state), Some(SENT_AHEAD + 1));
+    // It needs neither keys nor a ticket.
+    let answer = setup.server.answer(Session::anonymous(), &query).unwrap();
     let bytes = answer.encode(&params);
+    assert_eq!(bytes.len(), 2 * params.compression.rows);
     let answer = ZipAnswer::decode(&params, &bytes).unwrap();
     assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(77).unwrap()]);
 
-    // A held ticket of another version is not used.
+    // A key is not used for another version, which has another hint.
     let change = Change { index: 33, record: vec![9; 8] };
     setup.server = setup.server.update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress).unwrap();
     setup.client = ZipClient::new(params, setup.server.public().clone()).unwrap();
+    assert_eq!((setup.client.held(&setup.state), setup.client.next_number(&setup.state)), (0, Some(3)));
     let (secret, query) = setup.ask(33);
-    assert!(!query.held);
+    assert!(query.offsets.is_some() && query.number == 3);
     assert_eq!(setup.client.extract(secret, setup.answer(&query)).unwrap(), [change.record]);
+}
 
-    // Tickets to hold must have a later number, and be of this client and version.
-    let (_, others) = setup.client.register(&mut setup.rng).unwrap().unwrap();
-    let strange = setup.server.ticket(&others, 5, &NoProgress).unwrap();
-    let old = Ticket { digest: [1; 16], ..ticket(&setup, 5) };
-    for ticket in [ticket(&setup, 1), strange, old] {
-        let error = setup.client.hold(&mut setup.state, ticket).unwrap_err();
+#[test]
+fn whole_and_halved_queries_are_answered_together() {
+    let mut setup = OverDouble::new(Shape::new(500, 3).unwrap(), 20, 2);
+    let params = setup.client.params().clone();
+    let answer = setup.send_ahead();
+    setup.client.hold(&mut setup.state, 0, answer).unwrap();
+    let (online, first) = setup.ask(123);
+    let (whole, second) = setup.ask(321);
+    let third = setup.client.send_ahead(&mut setup.state, &mut setup.rng).unwrap();
+    let tickets = [1, 2].map(|number| setup.server.ticket(&setup.keys, number, &NoProgress).unwrap());
+    let session = |ticket| Session { keys: Some(&setup.keys), ticket };
+    let batch = vec![
+        (session(None), &first),
+        (session(Some(&tickets[0])), &second),
+        (session(Some(&tickets[1])), &third),
+    ];
+    let answers = setup.server.answer_many(batch, &NoProgress).unwrap();
+    let mut answers = answers.into_iter().map(|answer| {
+        let bytes = answer.encode(&params);
+        (bytes.len(), ZipAnswer::decode(&params, &bytes).unwrap())
+    });
+    let online_words = 2 * params.base.figures().online_words;
+    let (length, answer) = answers.next().unwrap();
+    assert_eq!(length, online_words + params.compression.words_bytes());
+    assert_eq!(setup.client.extract(online, answer).unwrap(), [setup.records.get(123).unwrap()]);
+    let (length, answer) = answers.next().unwrap();
+    assert_eq!(length, online_words + params.compression.joined_bytes());
+    assert_eq!(setup.client.extract(whole, answer).unwrap(), [setup.records.get(321).unwrap()]);
+    setup.client.hold(&mut setup.state, 2, answers.next().unwrap().1).unwrap();
+    let (secret, query) = setup.ask(7);
+    let answer = setup.server.answer(Session::anonymous(), &query).unwrap();
+    assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(7).unwrap()]);
+    assert!(params.describe().security.is_none());
+}
+
+#[test]
+fn an_answer_is_held_once_and_for_its_own_key() {
+    let mut setup = OverSimple::new(Shape::of_bytes(300, 8).unwrap(), 30, 1);
+    let answers = [setup.send_ahead(), setup.send_ahead()];
+    let words = ZipAnswer { online: Vec::new(), product: Product::Words(Vec::new()) };
+    for (number, answer) in [(5, setup.copy_of(&answers[0])), (0, words)] {
+        let error = setup.client.hold(&mut setup.state, number, answer).unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{error}");
     }
-    let held = ticket(&setup, 2);
-    setup.client.hold(&mut setup.state, held).unwrap();
+    let [first, second] = answers;
+    let again = setup.copy_of(&first);
+    setup.client.hold(&mut setup.state, 0, first).unwrap();
+    assert!(setup.client.hold(&mut setup.state, 0, again).is_err(), "a second answer");
+    setup.client.hold(&mut setup.state, 1, second).unwrap();
+
+    // Neither form of an answer passes for the other.
     let (secret, query) = setup.ask(1);
-    let ticket = ticket(&setup, 2);
-    let session = Session { keys: Some(&setup.keys), ticket: Some(&ticket) };
-    let joined = ZipQuery { held: false, ..query };
-    let wrong = setup.server.answer(session, &joined).unwrap();
-    assert!(matches!(setup.client.extract(secret, wrong), Err(Error::Malformed { .. })));
+    let joined = setup.send_ahead();
+    assert!(matches!(setup.client.extract(secret, joined), Err(Error::Malformed { .. })));
+    assert_eq!(query.number, 0);
+    let words = setup.server.answer(Session::anonymous(), &query).unwrap();
+    setup.ask(2);
+    let (secret, _) = setup.ask(2);
+    assert!(matches!(setup.client.extract(secret, words), Err(Error::Malformed { .. })));
+}
+
+#[test]
+fn keys_whose_answers_never_come_are_given_up() {
+    let mut setup = OverSimple::new(Shape::of_bytes(300, 8).unwrap(), 30, 5);
+    let params = setup.client.params().clone();
+    let length = |state: &State| <State as Wire<ZipParams<Columns<Short>>>>::encode(state, &params).len();
+    for _ in 0..70 {
+        setup.client.send_ahead(&mut setup.state, &mut setup.rng).unwrap();
+    }
+    let most = length(&setup.state);
+    setup.client.send_ahead(&mut setup.state, &mut setup.rng).unwrap();
+    assert_eq!(length(&setup.state), most);
 }
 
 #[test]
@@ -172,7 +259,8 @@ fn every_number_has_its_own_masks_and_offsets() {
     let mut setup = OverSimple::new(Shape::of_bytes(50, 9).unwrap(), 5, 1);
     let queries: Vec<ZipQuery> = (0..3).map(|_| setup.ask(4).1).collect();
     assert_eq!(queries.iter().map(|query| query.number).collect::<Vec<_>>(), [0, 1, 2]);
-    let mut offsets: Vec<&Vec<u16>> = queries.iter().flat_map(|query| &query.offsets).collect();
+    let mut offsets: Vec<&Vec<u16>> =
+        queries.iter().flat_map(|query| query.offsets.as_ref().unwrap()).collect();
     let all = offsets.len();
     offsets.sort();
     offsets.dedup();
@@ -226,6 +314,44 @@ fn sessions_of_others_are_refused() {
     assert!(matches!(answer(keys, Some(&stranger)), Err(Error::Malformed { .. })));
     assert!(matches!(answer(Some(&others), Some(&ticket)), Err(Error::Malformed { .. })));
     assert!(answer(keys, Some(&ticket)).is_ok());
+}
+
+/// Changes of few rows are multiplied into a ticket, and those of many make its ciphertexts anew: the
+/// result is the same.
+#[test]
+fn tickets_follow_few_and_many_rows_alike() {
+    for (key_bits, records) in [(1, 1), (1, 3), (1, 15), (2, 1), (4, 1)] {
+        // A column has 30 records of one byte: rows are single bytes.
+        let mut setup = OverSimple::new(Shape::of_bytes(300, 1).unwrap(), 30, key_bits);
+        let old = setup.server.ticket(&setup.keys, 5, &NoProgress).unwrap();
+        let changes: Vec<Change> =
+            (0..records).map(|i| Change { index: 2 * i, record: vec![201 + i as u8] }).collect();
+        let server = setup.server.update(&changes, &mut setup.rng, &NoProgress).unwrap();
+        let stages = Stages::default();
+        let followed = server.follow((&setup.server, old), &setup.keys, 5, &stages).unwrap();
+        let fresh = server.ticket(&setup.keys, 5, &NoProgress).unwrap();
+        assert!(followed.ciphertexts == fresh.ciphertexts, "{records} records, {key_bits} key bits");
+        let stages = stages.0.into_inner().unwrap();
+        assert!(stages.iter().any(|stage| stage == "difference") != (records == 15), "{records}: {stages:?}");
+        setup.client = ZipClient::new(server.params.clone(), server.public().clone()).unwrap();
+        setup.server = server;
+        let (secret, query) = setup.ask(0);
+        assert_eq!(setup.client.extract(secret, setup.answer(&query)).unwrap(), [vec![201]]);
+    }
+}
+
+/// Names of the stages with any work.
+#[derive(Default)]
+struct Stages(std::sync::Mutex<Vec<String>>);
+
+impl Progress for Stages {
+    fn stage(&self, name: &str, total: u64) {
+        if total > 0 {
+            self.0.lock().unwrap().push(name.to_owned());
+        }
+    }
+
+    fn advance(&self, _steps: u64) {}
 }
 
 #[test]
@@ -320,19 +446,4 @@ fn an_update_over_double_equals_a_setup_of_the_changed_records() {
             std::slice::from_ref(&last.record)
         );
     }
-}
-
-#[test]
-fn a_held_ticket_shortens_answers_over_double() {
-    let mut setup = OverDouble::new(Shape::new(500, 3).unwrap(), 20, 2);
-    let ticket = setup.server.ticket(&setup.keys, 0, &NoProgress).unwrap();
-    setup.client.hold(&mut setup.state, ticket).unwrap();
-    let (secret, query) = setup.ask(123);
-    let (params, answer) = (setup.client.params().clone(), setup.answer(&query));
-    let bytes = answer.encode(&params);
-    assert_eq!(bytes.len(), 2 * params.base.figures().online_words + params.compression.apart_bytes());
-    let answer = ZipAnswer::decode(&params, &bytes).unwrap();
-    assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(123).unwrap()]);
-    assert!(ZipAnswer::decode(&params, &bytes[1..]).is_err());
-    assert!(params.describe().security.is_none());
 }

@@ -13,7 +13,8 @@ use super::{Columns, OverSimple, Short};
 /// s − s′ from the offsets s − r and s′ − r modulo m: the masks r of a number are the same.
 fn difference_of_keys(first: &ZipQuery, second: &ZipQuery) -> Vec<u32> {
     let lowest = |offset: &Vec<u16>| offset[0];
-    let differences = first.offsets.iter().map(lowest).zip(second.offsets.iter().map(lowest));
+    let lowest = |query: &ZipQuery| query.offsets.iter().flatten().map(lowest).collect::<Vec<_>>();
+    let differences = lowest(first).into_iter().zip(lowest(second));
     differences.map(|(a, b)| i32::from(a.wrapping_sub(b) as i16) as u32).collect()
 }
 
@@ -40,7 +41,8 @@ fn two_queries_under_one_number_reveal_both_indices() {
     let nothing = UnitVector { selected: u64::MAX, length, log2_delta: LEVEL.log2_delta() };
     let product =
         base.lwe.encrypt(&masks(setup.server.public().seed), &difference, nothing, LOG2_Q, &mut setup.rng);
-    let words = first.parts[0].iter().zip(&second.parts[0]).zip(&product);
+    let [first, second] = [first, second].map(|query| query.parts.unwrap().remove(0));
+    let words = first.iter().zip(&second).zip(&product);
     let rest =
         words.map(|((a, b), product)| (a.wrapping_sub(*b) << (LOG2_Q - bits)).wrapping_sub(*product) as i32);
     let half = 1 << (LEVEL.log2_delta() - 1);

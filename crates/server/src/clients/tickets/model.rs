@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::Version;
+use papir_core::scheme::SENT_AHEAD;
 
 use super::super::id::ClientId;
 use super::super::numbers::Claim;
@@ -23,6 +24,8 @@ const WINDOW: u64 = 16;
 struct Client {
     id: u128,
     next: u64,
+    /// Number of queries whose keys were sent ahead.
+    sent_ahead: u64,
     /// Queries that were sent and not answered: number, version and hash.
     waiting: Vec<(u64, u8, [u8; 32])>,
 }
@@ -53,7 +56,7 @@ impl World {
         let quota = Quota { clients: 1 << 30, bytes: u64::MAX };
         let row = Row::new([0; 16], 10, version(self.version), 0, u64::MAX);
         self.store.add(DATABASE, ClientId::of(self.registered), &row, (quota, 0)).unwrap();
-        self.client = Client { id: self.registered, next: 0, waiting: Vec::new() };
+        self.client = Client { id: self.registered, next: 0, sent_ahead: 0, waiting: Vec::new() };
     }
 
     /// A fresh query: its number is taken before it is sent.
@@ -62,6 +65,16 @@ impl World {
         self.rng.fill_bytes(&mut hash);
         self.client.waiting.push((self.client.next, self.version, hash));
         self.client.next += 1;
+    }
+
+    /// A query whose key was sent ahead.
+    fn query_sent_ahead(&mut self) {
+        self.query();
+        self.client.next -= 1;
+        if let Some((number, ..)) = self.client.waiting.last_mut() {
+            *number = SENT_AHEAD + self.client.sent_ahead;
+        }
+        self.client.sent_ahead += 1;
     }
 
     /// Sends one of the waiting queries, and checks the service's answer against the model.
@@ -82,7 +95,7 @@ impl World {
         }
         let claims = [Claim { number, version: version(sent), hash }];
         let taken = self.store.take_tickets(DATABASE, id, &claims, |_| {}, WINDOW);
-        let newest = self.newest_seen();
+        let newest = self.newest_seen(number >= SENT_AHEAD);
         let first = *self.seen.entry((self.client.id, number)).or_insert((sent, hash));
         let behind = newest.is_some_and(|newest| number + WINDOW < newest + 1);
         match taken {
@@ -92,7 +105,7 @@ impl World {
                 self.answered += 1;
                 self.client.waiting.swap_remove(position);
             }
-            Err(TakeError::NotReady(_)) => assert!(first == (sent, hash) && !behind),
+            Err(TakeError::NotReady(_)) => assert!(first == (sent, hash) && !behind && number < SENT_AHEAD),
             Err(TakeError::Used(_)) => {
                 assert!(first != (sent, hash) || behind, "{number} is refused to its own query");
                 self.refused += 1;
@@ -123,9 +136,13 @@ impl World {
         }
     }
 
-    fn newest_seen(&self) -> Option<u64> {
-        let of_client = (self.client.id, 0)..=(self.client.id, u64::MAX);
-        self.seen.range(of_client).next_back().map(|((_, number), _)| *number)
+    /// The largest number that the service has seen, of queries whose keys were sent ahead or others.
+    fn newest_seen(&self, sent_ahead: bool) -> Option<u64> {
+        let [first, last] = if sent_ahead { [SENT_AHEAD, u64::MAX] } else { [0, SENT_AHEAD - 1] };
+        self.seen
+            .range((self.client.id, first)..=(self.client.id, last))
+            .next_back()
+            .map(|((_, number), _)| *number)
     }
 
     /// Prepares a ticket that a waiting query lacks, else the next one.
@@ -133,6 +150,7 @@ impl World {
         let id = ClientId::of(self.client.id);
         let next = (self.client.next, self.version);
         let waiting = self.client.waiting.iter().map(|(number, sent, _)| (*number, *sent));
+        let waiting = waiting.filter(|(number, _)| *number < SENT_AHEAD);
         for (number, sent) in waiting.chain([next]) {
             if self.store.numbers(id).unwrap().lacks(version(sent), number) {
                 self.store.put_ticket(DATABASE, id, version(sent), number, &[sent; 3]).unwrap();
@@ -156,7 +174,8 @@ impl World {
 
     fn step(&mut self) {
         match self.rng.next_u32() % 100 {
-            0..30 => self.query(),
+            0..22 => self.query(),
+            22..30 => self.query_sent_ahead(),
             30..65 => self.send(),
             65..85 => self.prepare(),
             // A query is lost before the service sees it, or its answer is.
@@ -180,7 +199,7 @@ fn play(store: TestStore, seed: u8, steps: usize) {
         store,
         version: 1,
         registered: 0,
-        client: Client { id: 0, next: 0, waiting: Vec::new() },
+        client: Client { id: 0, next: 0, sent_ahead: 0, waiting: Vec::new() },
         copies: Vec::new(),
         seen: BTreeMap::new(),
         answered: 0,

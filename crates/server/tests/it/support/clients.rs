@@ -139,9 +139,18 @@ impl Client {
     }
 
     pub fn query(&mut self, index: u64) -> Query {
-        let ticket = self.client.next_ticket(&self.state).unwrap().unwrap();
+        let ticket = self.client.next_number(&self.state).unwrap().unwrap();
         let (secret, bytes) = self.client.query(Some(&mut self.state), &[index], &mut super::rng()).unwrap();
         Query { secret, bytes, ticket }
+    }
+
+    /// Sends the key of a later query ahead, and holds the answer.
+    pub fn hold(&mut self) {
+        let number = self.client.next_ticket(&self.state).unwrap().unwrap();
+        let key = self.client.send_ahead(&mut self.state, &mut super::rng()).unwrap();
+        let reply = self.sender().ask(number, &key);
+        assert_eq!(reply.status, 200, "{:?}", String::from_utf8_lossy(&reply.body));
+        self.client.hold(&mut self.state, number, &reply.body).unwrap();
     }
 
     /// A handle to send queries without the state, for other threads.
