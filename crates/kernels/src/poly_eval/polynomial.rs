@@ -8,7 +8,17 @@ pub const MAX_DEGREE: usize = 38;
 /// The largest number of variables.
 pub const MAX_VARIABLES: usize = 64;
 
+/// The largest number of variables of polynomials whose rows run along them. A row has at most 48
+/// products of values below q, so that its reduced sum is below 48·q²/2³² + q < 4q. A sum of 48
+/// products of such values and coordinates fits 64 bits, and its reduction is below 13q.
+const MAX_PLACES: usize = 47;
+
 /// A polynomial in at least one variable.
+///
+/// A monomial is a path of exponents, one for each variable, or a path of D places, one for each
+/// factor, which is a variable or 1. Both paths list the coefficients in the same order. In the first,
+/// a row of coefficients has (D + v)/v terms on average, in the second (D + v)/D. The longer rows need
+/// fewer reductions.
 #[derive(Debug, Clone)]
 pub struct Polynomial {
     pub(crate) q: u32,
@@ -18,8 +28,10 @@ pub struct Polynomial {
     pub(crate) square: u32,
     pub(crate) variables: usize,
     pub(crate) degree: usize,
-    /// The coefficients times 2³² for each variable, since the sums over a variable are reduced
-    /// once, which divides by 2³².
+    /// True if rows run along variables ([`Places`]), false if along exponents ([`Exponents`]).
+    pub(crate) by_places: bool,
+    /// The coefficients times 2³² for each level of sums, which are reduced once, which divides by
+    /// 2³².
     pub(crate) coefficients: Vec<u32>,
 }
 
@@ -39,13 +51,16 @@ impl Polynomial {
         assert!(q % 2 == 1 && q < 1 << 28, "modulus {q}: expected an odd number below 2^28");
         assert_eq!(Some(coefficients.len()), terms(variables, degree), "number of coefficients");
         let word = modulus.reduce(1 << 32);
-        let scale = (0..variables).fold(1, |scale, _| modulus.mul(scale, word));
+        let by_places = (1..variables).contains(&degree) && variables <= MAX_PLACES;
+        let levels = if by_places { degree } else { variables };
+        let scale = (0..levels).fold(1, |scale, _| modulus.mul(scale, word));
         Self {
             q,
             negated_inverse: inverse(q).wrapping_neg(),
             square: modulus.mul(word, word),
             variables,
             degree,
+            by_places,
             coefficients: coefficients.iter().map(|&c| modulus.mul(c, scale)).collect(),
         }
     }
@@ -53,8 +68,9 @@ impl Polynomial {
 
 /// The number of coefficients, C(degree + variables, variables); `None` if it overflows a `usize`.
 pub fn terms(variables: usize, degree: usize) -> Option<usize> {
-    (1..=variables as u128)
-        .try_fold(1u128, |terms, i| Some(terms.checked_mul(degree as u128 + i)? / i))
+    let (few, many) = (variables.min(degree) as u128, variables.max(degree) as u128);
+    (1..=few)
+        .try_fold(1u128, |terms, i| Some(terms.checked_mul(many + i)? / i))
         .and_then(|terms| usize::try_from(terms).ok())
 }
 
@@ -69,4 +85,125 @@ const fn inverse(q: u32) -> u32 {
         round += 1;
     }
     x
+}
+
+/// A walk through the coefficients, row by row. The sum of a row is a term of a sum on the last level,
+/// a complete sum is a term of one on the level before, and so on.
+pub(crate) trait Order {
+    /// Levels of sums above the rows.
+    fn levels(&self) -> usize;
+
+    /// Number of coefficients in the current row.
+    fn length(&self) -> usize;
+
+    /// Place of the factors of a row's terms.
+    fn row(&self) -> usize;
+
+    /// Number of the current term on a level, and the place of its factor.
+    fn term(&self, level: usize) -> (usize, usize);
+
+    /// Goes to the next term on a level; at the end of its sum goes back to the first, and returns false.
+    fn step(&mut self, level: usize) -> bool;
+}
+
+/// Rows of exponents of the last variable; factors are powers of each variable.
+pub(crate) struct Exponents {
+    exponents: [usize; MAX_VARIABLES],
+    /// The degree that the exponents leave.
+    left: usize,
+    variables: usize,
+    degree: usize,
+}
+
+impl Exponents {
+    pub(crate) const fn new(polynomial: &Polynomial) -> Self {
+        let &Polynomial { variables, degree, .. } = polynomial;
+        Self { exponents: [0; MAX_VARIABLES], left: degree, variables, degree }
+    }
+}
+
+impl Order for Exponents {
+    #[inline(always)]
+    fn levels(&self) -> usize {
+        self.variables - 1
+    }
+
+    #[inline(always)]
+    fn length(&self) -> usize {
+        self.left + 1
+    }
+
+    #[inline(always)]
+    fn row(&self) -> usize {
+        self.levels() * (self.degree + 1)
+    }
+
+    #[inline(always)]
+    fn term(&self, level: usize) -> (usize, usize) {
+        let exponent = self.exponents[level];
+        (exponent, level * (self.degree + 1) + exponent)
+    }
+
+    #[inline(always)]
+    fn step(&mut self, level: usize) -> bool {
+        let goes_on = self.left > 0;
+        if goes_on {
+            self.exponents[level] += 1;
+            self.left -= 1;
+        } else {
+            self.left += self.exponents[level];
+            self.exponents[level] = 0;
+        }
+        goes_on
+    }
+}
+
+/// Rows of last factors. Factors are 1 and the variables, the last one first, in descending order: each
+/// is at most as far from 1 as the one before.
+pub(crate) struct Places {
+    places: [usize; MAX_DEGREE],
+    variables: usize,
+    levels: usize,
+}
+
+impl Places {
+    pub(crate) const fn new(polynomial: &Polynomial) -> Self {
+        let &Polynomial { variables, degree, .. } = polynomial;
+        Self { places: [0; MAX_DEGREE], variables, levels: degree - 1 }
+    }
+
+    /// The last place on a level.
+    #[inline(always)]
+    const fn most(&self, level: usize) -> usize {
+        if level == 0 { self.variables } else { self.places[level - 1] }
+    }
+}
+
+impl Order for Places {
+    #[inline(always)]
+    fn levels(&self) -> usize {
+        self.levels
+    }
+
+    #[inline(always)]
+    fn length(&self) -> usize {
+        self.most(self.levels) + 1
+    }
+
+    #[inline(always)]
+    fn row(&self) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn term(&self, level: usize) -> (usize, usize) {
+        (self.places[level], self.places[level])
+    }
+
+    #[inline(always)]
+    fn step(&mut self, level: usize) -> bool {
+        let goes_on = self.places[level] < self.most(level);
+        self.places[level] = if goes_on { self.places[level] + 1 } else { 0 };
+        goes_on
+    }
 }

@@ -1,6 +1,6 @@
 //! Evaluation of polynomials, a block of points at a time.
 
-use crate::poly_eval::polynomial::{MAX_VARIABLES, Polynomial};
+use crate::poly_eval::polynomial::{Exponents, Order, Places, Polynomial};
 
 /// Points of a block: the sums stay in registers.
 const BLOCK: usize = 32;
@@ -16,13 +16,19 @@ const fn low(x: u64) -> u64 {
 pub(crate) fn evaluate(polynomial: &Polynomial, points: &[u32], out: &mut [u32]) {
     let length = out.len();
     let rows = polynomial.degree + 1;
-    let mut powers = vec![[0; BLOCK]; polynomial.variables * rows];
+    let mut factors = vec![[0; BLOCK]; (polynomial.variables * rows).max(polynomial.variables + 1)];
     let mut sums = vec![[0; BLOCK]; polynomial.variables];
     for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-        for (powers, points) in powers.chunks_exact_mut(rows).zip(points.chunks_exact(length)) {
-            fill_powers(polynomial, &points[block * BLOCK..][..out.len()], powers);
-        }
-        let values = walk(polynomial, &powers, &mut sums);
+        let coordinates = points.chunks_exact(length).map(|row| &row[block * BLOCK..][..out.len()]);
+        let values = if polynomial.by_places {
+            fill_places(coordinates, &mut factors);
+            walk(polynomial, Places::new(polynomial), &factors, &mut sums)
+        } else {
+            for (powers, points) in factors.chunks_exact_mut(rows).zip(coordinates) {
+                fill_powers(polynomial, points, powers);
+            }
+            walk(polynomial, Exponents::new(polynomial), &factors, &mut sums)
+        };
         for (out, value) in out.iter_mut().zip(values) {
             *out = finish(value as u32, polynomial.q);
         }
@@ -55,45 +61,47 @@ fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     }
 }
 
+/// 1 and the coordinates, those of the last variable first.
+#[inline(always)]
+fn fill_places<'a>(coordinates: impl DoubleEndedIterator<Item = &'a [u32]>, factors: &mut [Lanes]) {
+    factors[0] = [1; BLOCK];
+    for (factor, points) in factors[1..].iter_mut().zip(coordinates.rev()) {
+        for (factor, &point) in factor.iter_mut().zip(points) {
+            *factor = point.into();
+        }
+    }
+}
+
 /// Evaluates the coefficients row by row; returns values below 4q.
 ///
-/// For the current exponents of the first i variables, `sums[i]` accumulates the values of the rows
-/// below them times powers of variable i.
+/// `sums[level]` accumulates the values below the current term on that level times their factors.
+/// Recursion over the levels would not be inlined.
 #[inline(always)]
-fn walk(polynomial: &Polynomial, powers: &[Lanes], sums: &mut [Lanes]) -> Lanes {
-    let (rows, last) = (polynomial.degree + 1, polynomial.variables - 1);
-    let inner = &powers[last * rows..];
-    let mut exponents = [0usize; MAX_VARIABLES];
-    // The exponents of all but the last variable, and the degree that they leave. Recursion over
-    // the variables would not be inlined.
-    let mut left = polynomial.degree;
+fn walk(polynomial: &Polynomial, mut order: impl Order, factors: &[Lanes], sums: &mut [Lanes]) -> Lanes {
+    let inner = &factors[order.row()..];
     let mut place = 0;
     sums.fill([0; BLOCK]);
     loop {
-        let row = &polynomial.coefficients[place..][..left + 1];
-        place += left + 1;
+        let row = &polynomial.coefficients[place..][..order.length()];
+        place += row.len();
         let mut value = dot(row, inner);
         for value in &mut value {
             *value = reduce(*value, polynomial);
         }
-        // Adds the value to the row above, and the value of that row too if it is complete.
-        let mut level = last;
+        // Adds the value to the level above, and the value of that level too if it is complete.
+        let mut level = order.levels();
         loop {
             if level == 0 {
                 return value;
             }
             level -= 1;
-            let power = &powers[level * rows + exponents[level]];
-            for ((sum, value), power) in sums[level].iter_mut().zip(&value).zip(power) {
-                *sum += low(*value) * low(*power);
+            let (_, factor) = order.term(level);
+            for ((sum, value), factor) in sums[level].iter_mut().zip(&value).zip(&factors[factor]) {
+                *sum += low(*value) * low(*factor);
             }
-            if left > 0 {
-                exponents[level] += 1;
-                left -= 1;
+            if order.step(level) {
                 break;
             }
-            left += exponents[level];
-            exponents[level] = 0;
             for (value, sum) in value.iter_mut().zip(&mut sums[level]) {
                 *value = below_4q(reduce(*sum, polynomial), polynomial.q);
                 *sum = 0;
@@ -102,13 +110,13 @@ fn walk(polynomial: &Polynomial, powers: &[Lanes], sums: &mut [Lanes]) -> Lanes 
     }
 }
 
-/// Σ c·x^i over a row.
+/// Σ c·factor over a row.
 #[inline(always)]
-fn dot(row: &[u32], powers: &[Lanes]) -> Lanes {
+fn dot(row: &[u32], factors: &[Lanes]) -> Lanes {
     let mut sums = [0u64; BLOCK];
-    for (&coefficient, powers) in row.iter().zip(powers) {
-        for (sum, &power) in sums.iter_mut().zip(powers) {
-            *sum += u64::from(coefficient) * low(power);
+    for (&coefficient, factors) in row.iter().zip(factors) {
+        for (sum, &factor) in sums.iter_mut().zip(factors) {
+            *sum += u64::from(coefficient) * low(factor);
         }
     }
     sums

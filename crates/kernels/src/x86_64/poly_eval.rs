@@ -3,7 +3,7 @@
 //! The loops are those of [`crate::portable::poly_eval`], with the sums of a block in registers.
 
 use super::lanes::WideLanes;
-use crate::poly_eval::polynomial::{MAX_VARIABLES, Polynomial};
+use crate::poly_eval::polynomial::{Exponents, Order, Places, Polynomial};
 
 /// One word per point, in lanes of 64 bits: `S` registers of `N` words. Aligned so that no load
 /// straddles two cache lines.
@@ -58,13 +58,21 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
         negated_inverse: lanes.splat(polynomial.negated_inverse),
     };
     let (length, rows) = (out.len(), polynomial.degree + 1);
-    let mut powers = vec![Block::<N, S>::ZERO; polynomial.variables * rows];
+    let count = (polynomial.variables * rows).max(polynomial.variables + 1);
+    let mut factors = vec![Block::<N, S>::ZERO; count];
     let mut sums = vec![Block::<N, S>::ZERO; polynomial.variables];
     for (block, out) in out.chunks_mut(Block::<N, S>::POINTS).enumerate() {
-        for (powers, points) in powers.chunks_exact_mut(rows).zip(points.chunks_exact(length)) {
-            fill_powers(field, &points[block * Block::<N, S>::POINTS..][..out.len()], powers);
-        }
-        let values = walk(field, &powers, &mut sums);
+        let start = block * Block::<N, S>::POINTS;
+        let coordinates = points.chunks_exact(length).map(|row| &row[start..][..out.len()]);
+        let values = if polynomial.by_places {
+            fill_places(coordinates, &mut factors);
+            walk(field, Places::new(polynomial), &factors, &mut sums)
+        } else {
+            for (powers, points) in factors.chunks_exact_mut(rows).zip(coordinates) {
+                fill_powers(field, points, powers);
+            }
+            walk(field, Exponents::new(polynomial), &factors, &mut sums)
+        };
         for (out, value) in out.iter_mut().zip(values.0.as_flattened().iter().step_by(2)) {
             *out = *value;
         }
@@ -82,9 +90,7 @@ fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
 ) {
     let lanes = field.lanes;
     let mut words = Block::<N, S>::ZERO;
-    for (word, &point) in words.0.as_flattened_mut().iter_mut().step_by(2).zip(points) {
-        *word = point;
-    }
+    fill(&mut words, points);
     let square = lanes.splat(field.polynomial.square);
     let mut factors = lanes.load_all(&words.0);
     for factor in &mut factors {
@@ -110,50 +116,65 @@ const fn one<const N: usize>() -> [u32; N] {
     words
 }
 
+/// 1 and the coordinates, those of the last variable first.
+#[inline(always)]
+fn fill_places<'a, const N: usize, const S: usize>(
+    coordinates: impl DoubleEndedIterator<Item = &'a [u32]>,
+    factors: &mut [Block<N, S>],
+) {
+    factors[0] = Block([one(); S]);
+    for (factor, points) in factors[1..].iter_mut().zip(coordinates.rev()) {
+        *factor = Block::ZERO;
+        fill(factor, points);
+    }
+}
+
+/// Writes a word to each lane of 64 bits.
+#[inline(always)]
+fn fill<const N: usize, const S: usize>(block: &mut Block<N, S>, points: &[u32]) {
+    for (word, &point) in block.0.as_flattened_mut().iter_mut().step_by(2).zip(points) {
+        *word = point;
+    }
+}
+
 /// Evaluates the coefficients row by row; returns values below q.
 ///
-/// For the current exponents of the first i variables, `sums[i]` accumulates the values of the rows
-/// below them times powers of variable i.
+/// `sums[level]` accumulates the values below the current term on that level times their factors.
 #[inline(always)]
 fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
-    powers: &[Block<N, S>],
+    mut order: impl Order,
+    factors: &[Block<N, S>],
     sums: &mut [Block<N, S>],
 ) -> Block<N, S> {
     let (lanes, polynomial) = (field.lanes, field.polynomial);
-    let (rows, last) = (polynomial.degree + 1, polynomial.variables - 1);
-    let inner = &powers[last * rows..];
-    let mut exponents = [0usize; MAX_VARIABLES];
-    let (mut left, mut rest) = (polynomial.degree, &polynomial.coefficients[..]);
+    let inner = &factors[order.row()..];
+    let mut rest = &polynomial.coefficients[..];
     loop {
-        let (row, others) = rest.split_at(left + 1);
+        let (row, others) = rest.split_at(order.length());
         rest = others;
         let mut values = dot(field, row, inner);
-        // Adds the value to the row above, and the value of that row too if it is complete.
-        let mut level = last;
+        // Adds the value to the level above, and the value of that level too if it is complete.
+        let mut level = order.levels();
         loop {
             if level == 0 {
                 return finish(field, values);
             }
             level -= 1;
-            let exponent = exponents[level];
-            let power = lanes.load_all(&powers[level * rows + exponent].0);
+            let (number, factor) = order.term(level);
+            let factor = lanes.load_all(&factors[factor].0);
             let sum = &mut sums[level].0;
-            for ((value, power), sum) in values.iter_mut().zip(power).zip(&*sum) {
-                let product = lanes.mul_even(*value, power);
-                // The product of the first power replaces the sum of the previous row.
-                *value = if exponent == 0 { product } else { lanes.add_64(product, lanes.load(sum)) };
+            for ((value, factor), sum) in values.iter_mut().zip(factor).zip(&*sum) {
+                let product = lanes.mul_even(*value, factor);
+                // The product of the first term replaces the sum of the previous row.
+                *value = if number == 0 { product } else { lanes.add_64(product, lanes.load(sum)) };
             }
-            if left > 0 {
+            if order.step(level) {
                 for (sum, &value) in sum.iter_mut().zip(&values) {
                     lanes.store(sum, value);
                 }
-                exponents[level] += 1;
-                left -= 1;
                 break;
             }
-            left += exponent;
-            exponents[level] = 0;
             for value in &mut values {
                 *value = field.reduce(*value);
                 *value = field.below(field.below(*value, 8 * polynomial.q), 4 * polynomial.q);
@@ -162,19 +183,19 @@ fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
     }
 }
 
-/// Σ c·x^i over a row, reduced.
+/// Σ c·factor over a row, reduced.
 #[inline(always)]
 fn dot<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
     row: &[u32],
-    powers: &[Block<N, S>],
+    factors: &[Block<N, S>],
 ) -> [L::Vector; S] {
     let lanes = field.lanes;
     let mut sums = [lanes.splat(0); S];
-    for (&coefficient, powers) in row.iter().zip(powers) {
+    for (&coefficient, factors) in row.iter().zip(factors) {
         let coefficient = lanes.splat(coefficient);
-        for (sum, power) in sums.iter_mut().zip(&powers.0) {
-            *sum = lanes.add_64(*sum, lanes.mul_even(lanes.load(power), coefficient));
+        for (sum, factor) in sums.iter_mut().zip(&factors.0) {
+            *sum = lanes.add_64(*sum, lanes.mul_even(lanes.load(factor), coefficient));
         }
     }
     for sum in &mut sums {

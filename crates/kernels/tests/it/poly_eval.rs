@@ -33,18 +33,30 @@ fn values_are_sums_of_terms() {
     }
 }
 
+/// Polynomials in more variables than their degree are evaluated along variables, up to 47 of them.
+#[test]
+fn many_variables_give_the_same_values() {
+    let mut words = Words(22);
+    for q in [65_537, 268_369_921] {
+        for (variables, degree) in [(4, 3), (12, 4), (30, 1), (47, 3), (48, 2)] {
+            check(&mut words, q, variables, degree, 33);
+        }
+    }
+}
+
 /// All coefficients and coordinates q − 1, at the largest degree: nothing wraps around.
 #[test]
 fn the_largest_words_fit() {
     let q = 268_369_921;
-    for variables in [1, 2, 3, 4] {
-        let count = terms(variables, MAX_DEGREE).unwrap();
-        let polynomial = Polynomial::new(Modulus::new(q), variables, MAX_DEGREE, &vec![q - 1; count]);
-        let expected = simplex::value(&vec![q - 1; count], MAX_DEGREE, &vec![q - 1; variables], q);
+    let largest = [1, 2, 3, 4].map(|variables| (variables, MAX_DEGREE));
+    for (variables, degree) in largest.into_iter().chain([(47, 1), (47, 2), (47, 4)]) {
+        let count = terms(variables, degree).unwrap();
+        let polynomial = Polynomial::new(Modulus::new(q), variables, degree, &vec![q - 1; count]);
+        let expected = simplex::value(&vec![q - 1; count], degree, &vec![q - 1; variables], q);
         for backend in Backend::available() {
             let mut out = [0; 3];
             polynomial.evaluate_with(backend, &vec![q - 1; 3 * variables], &mut out);
-            assert_eq!(out, [expected; 3], "{variables} variables");
+            assert_eq!(out, [expected; 3], "{variables} variables, degree {degree}");
         }
     }
 }
