@@ -18,7 +18,7 @@ pub(super) const NAME: &str = "depir";
 /// Candidate ring degrees.
 const DEGREES: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
 /// Candidate numbers of variables.
-const VARIABLES: RangeInclusive<usize> = 1..=16;
+const VARIABLES: RangeInclusive<usize> = 1..=48;
 /// log₂ of the probability that an evaluation exceeds its bound, and the same for modulus
 /// switching.
 const FAILURE_LOG2: f64 = -46.0;
@@ -167,10 +167,14 @@ impl Choice {
     }
 
     /// True if the polynomial can be evaluated and the ring is secure.
-    pub(super) fn is_possible(self) -> bool {
+    fn is_possible(self) -> bool {
+        self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE && self.is_secure()
+    }
+
+    /// True if the ring is secure.
+    pub(super) fn is_secure(self) -> bool {
         // The primes' product slightly exceeds the bits.
-        self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE
-            && require_128(self.ring_degree, self.modulus_bits() + 2.0, Secret::Ternary, SIGMA).is_ok()
+        require_128(self.ring_degree, self.modulus_bits() + 2.0, Secret::Ternary, SIGMA).is_ok()
     }
 }
 

@@ -20,15 +20,23 @@ use super::simplex::{Simplex, for_each_row, terms};
 /// Unless there are [`Simplex::len`] values.
 pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
     assert_eq!(values.len(), simplex.len(), "values on a simplex");
-    for step in [divided_differences, to_powers] {
-        for axis in 0..simplex.variables {
-            along(axis, simplex, values, step);
-        }
+    let inverses: Vec<u32> = (0..=simplex.degree as u64)
+        .map(|order| if order == 0 { 0 } else { inverse_mod(order, PLAINTEXT.into()) as u32 })
+        .collect();
+    for axis in 0..simplex.variables {
+        along(axis, simplex, values, &|simplex, values| divided_differences(simplex, values, &inverses));
+    }
+    for axis in 0..simplex.variables {
+        along(axis, simplex, values, &to_powers);
     }
 }
 
 /// Applies a step along one variable in every block in which the variables before it are fixed.
-fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: fn(Simplex, &mut [u32])) {
+fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: &dyn Fn(Simplex, &mut [u32])) {
+    // A constant is the same in every basis.
+    if simplex.degree == 0 {
+        return;
+    }
     if axis == 0 {
         return step(simplex, values);
     }
@@ -42,12 +50,11 @@ fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: fn(Simplex, &m
 }
 
 /// Converts, along the first variable, values at 0, 1, … to coefficients of Newton's basis 1, x,
-/// x·(x − 1), ….
-fn divided_differences(simplex: Simplex, values: &mut [u32]) {
+/// x·(x − 1), …. `inverses` has 1/l modulo t at place l.
+fn divided_differences(simplex: Simplex, values: &mut [u32], inverses: &[u32]) {
     let modulus = Modulus::new(PLAINTEXT);
     // Differences of order l have nodes at distance l.
-    for order in 1..=simplex.degree {
-        let inverse = inverse_mod(order as u64, PLAINTEXT.into()) as u32;
+    for (order, &inverse) in inverses.iter().enumerate().take(simplex.degree + 1).skip(1) {
         for place in (order..=simplex.degree).rev() {
             let difference = |low: u32, high: u32| modulus.mul(modulus.sub(high, low), inverse);
             combine(simplex, values, (place, place - 1), difference);

@@ -18,7 +18,7 @@ use papir_ring::prime::{inverse_mod, invert_all, is_prime, pow_mod};
 use super::interpolation::contract;
 use super::simplex::Simplex;
 
-/// Slots processed together. Their values stay in the cache.
+/// Slots interpolated together. Their values stay in the cache.
 const BLOCK: usize = 1024;
 
 /// Points of all slots modulo one prime, as lines parametrised by their first coordinate.
@@ -72,79 +72,46 @@ impl<'a> Lines<'a> {
     /// Interpolates polynomials in Y from values at the points whose first coordinate is 0, 1, …, D: a
     /// row of all slots each. Returns the coefficients of 1, Y, …, Y^D, a row of all slots each.
     pub(super) fn interpolate(&self, values: &[u32]) -> Vec<u32> {
-        let nodes: Vec<u32> = (0..(values.len() / self.len()) as u32).collect();
-        let mut rows = coefficients(self.modulus, &nodes, values);
-        substitute(self.modulus, &mut rows, self.first[0], self.first[1]);
-        rows
-    }
-
-    /// Evaluates f, given by its coefficients modulo t, on the lines. Returns the coefficients of
-    /// 1, Y, …, Y^D, a row of all slots each.
-    pub fn evaluate(&self, simplex: Simplex, coefficients: &[u32]) -> Vec<u32> {
-        let plan = Plan::new(self.modulus, simplex, coefficients);
-        let (rows, slots) = (simplex.degree + 1, self.len());
-        let mut out = vec![0; rows * slots];
+        let slots = self.len();
+        let nodes: Vec<u32> = (0..(values.len() / slots) as u32).collect();
+        let weights = weights(self.modulus, &nodes);
+        let mut out = vec![0; values.len()];
         for start in (0..slots).step_by(BLOCK) {
             let length = BLOCK.min(slots - start);
-            let block = self.evaluate_block(&plan, start, length);
-            for (out, row) in out.chunks_exact_mut(slots).zip(block.chunks_exact(length)) {
+            let block: Vec<u32> =
+                values.chunks_exact(slots).flat_map(|row| &row[start..][..length]).copied().collect();
+            let mut rows = vec![0; block.len()];
+            for (row, weights) in rows.chunks_exact_mut(length).zip(&weights) {
+                pointwise::combine(row, &block, weights, self.modulus);
+            }
+            let [body, mask] = self.first.map(|row| &row[start..][..length]);
+            substitute(self.modulus, &mut rows, body, mask);
+            for (out, row) in out.chunks_exact_mut(slots).zip(rows.chunks_exact(length)) {
                 out[start..][..length].copy_from_slice(row);
             }
         }
         out
     }
 
-    /// [`Self::evaluate`] for some of the slots.
-    fn evaluate_block(&self, plan: &Plan, start: usize, length: usize) -> Vec<u32> {
-        let part = |rows: &[u32]| -> Vec<u32> {
-            rows.chunks_exact(self.len()).flat_map(|row| &row[start..][..length]).copied().collect()
-        };
-        let (mut points, slopes) = (part(&self.starts), part(&self.slopes));
-        let mut values = vec![0; plan.contractions.len() * length];
-        for (contraction, values) in plan.contractions.iter().zip(values.chunks_exact_mut(length)) {
-            match contraction {
-                Contraction::Constant(constant) => values.fill(*constant),
-                Contraction::Polynomial(polynomial) => polynomial.evaluate(&points, values),
-            }
-            pointwise::add_assign(&mut points, &slopes, self.modulus);
-        }
-        let mut coefficients = vec![0; values.len()];
-        for (row, weights) in coefficients.chunks_exact_mut(length).zip(&plan.weights) {
-            pointwise::combine(row, &values, weights, self.modulus);
-        }
-        let [body, mask] = self.first.map(|row| &row[start..][..length]);
-        substitute(self.modulus, &mut coefficients, body, mask);
-        coefficients
-    }
-}
-
-/// f with its first variable fixed.
-enum Contraction {
-    /// No variable is left.
-    Constant(u32),
-    Polynomial(Polynomial),
-}
-
-/// Precomputation shared by all lines of one prime.
-struct Plan {
-    /// f(0, ·), f(1, ·), …, f(D, ·).
-    contractions: Vec<Contraction>,
-    /// Interpolation matrix from the values at 0, 1, …, D.
-    weights: Vec<Vec<u32>>,
-}
-
-impl Plan {
-    fn new(modulus: Modulus, simplex: Simplex, coefficients: &[u32]) -> Self {
+    /// Evaluates f, given by its coefficients modulo t, on the lines. Returns the coefficients of
+    /// 1, Y, …, Y^D, a row of all slots each.
+    ///
+    /// At any time there is one contraction of f, which may be about as long as f.
+    pub fn evaluate(&self, simplex: Simplex, coefficients: &[u32]) -> Vec<u32> {
         let Simplex { variables, degree } = simplex;
-        let nodes: Vec<u32> = (0..=degree as u32).collect();
-        let contraction = |x: usize| {
-            let coefficients = contract(simplex, coefficients, x as u32, modulus);
-            match coefficients.as_slice() {
-                &[constant] if variables == 1 => Contraction::Constant(constant),
-                _ => Contraction::Polynomial(Polynomial::new(modulus, variables - 1, degree, &coefficients)),
+        let mut points = self.starts.clone();
+        let mut values = vec![0; (degree + 1) * self.len()];
+        for (x, values) in (0..).zip(values.chunks_exact_mut(self.len())) {
+            if x > 0 {
+                pointwise::add_assign(&mut points, &self.slopes, self.modulus);
             }
-        };
-        Self { contractions: (0..=degree).map(contraction).collect(), weights: weights(modulus, &nodes) }
+            let contracted = contract(simplex, coefficients, x, self.modulus);
+            match contracted.as_slice() {
+                &[constant] if variables == 1 => values.fill(constant),
+                rest => Polynomial::new(self.modulus, variables - 1, degree, rest).evaluate(&points, values),
+            }
+        }
+        self.interpolate(&values)
     }
 }
 

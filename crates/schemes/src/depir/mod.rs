@@ -27,6 +27,7 @@ pub mod evaluation;
 pub mod evaluator;
 pub mod interpolation;
 pub mod lines;
+pub mod outline;
 pub mod params;
 pub mod server;
 pub mod simplex;

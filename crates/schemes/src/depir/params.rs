@@ -5,7 +5,7 @@ use std::sync::Arc;
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Rates, Work};
 use papir_core::scheme::{Parameters, Scheme, Target, of_goals};
-use papir_core::{Description, Error, FailureBound, Goal, Limits, Result, Shape, Sizes, UpdateCost};
+use papir_core::{Description, Error, FailureBound, Limits, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_lattice::bv::params::{BvParams, PLAINTEXT, SIGMA};
 use papir_lattice::bv::slots::Slots;
@@ -23,7 +23,7 @@ use crate::shared::parameters::{
 use crate::shared::units::Units;
 
 /// The most records.
-const MAX_RECORDS: u64 = 1 << 20;
+const MAX_RECORDS: u64 = 1 << 28;
 /// Largest number of chunks in a record. Each is a polynomial of its own, with an answer of its
 /// own.
 const MAX_CHUNKS: usize = 16;
@@ -58,41 +58,7 @@ pub(super) struct Shared {
     pub(super) slots: Slots,
 }
 
-/// Figures of parameters for a number of entries, which may exceed what is served.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outline {
-    /// n.
-    pub ring_degree: usize,
-    /// m and D.
-    pub simplex: Simplex,
-    /// log₂ Q.
-    pub modulus_bits: f64,
-    /// Bytes of a query.
-    pub query_bytes: f64,
-    /// Bytes of an answer.
-    pub answer_bytes: f64,
-    /// Products in an answer's evaluation on lines.
-    pub multiplications: f64,
-}
-
 impl DepirParams {
-    /// Figures of the parameters for this many entries of 16 bits.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] if no ring is large enough.
-    pub fn outline(entries: u64, goal: Goal) -> Result<Outline> {
-        let choice = Choice::best(entries, 1, goal)?;
-        let (query_bytes, answer_bytes) = choice.bytes(1);
-        Ok(Outline {
-            ring_degree: choice.ring_degree,
-            simplex: choice.simplex,
-            modulus_bits: choice.modulus_bits(),
-            query_bytes,
-            answer_bytes,
-            multiplications: choice.terms(choice.primes()),
-        })
-    }
-
     /// Parameters with this ring degree and number of variables.
     ///
     /// # Errors

@@ -92,7 +92,8 @@ fn nested_rows(
     (mut from, mut to): (usize, usize),
     row: &mut impl FnMut(usize, usize, usize),
 ) {
-    if variables <= 1 {
+    // With many variables, most tuples have used up their sum long before the last variable.
+    if variables <= 1 || small == 0 {
         return row(from, to, if variables == 0 { 1 } else { small + 1 });
     }
     for exponent in 0..=small {

@@ -58,6 +58,9 @@ fn full_batches_return_their_records() {
     check_full_batch(DepirParams::choose(Shape::of_bytes(300, 2).unwrap(), Goal::Balanced).unwrap());
     check_full_batch(DepirParams::new(Shape::new(1000, 5).unwrap(), 1 << 13, 6).unwrap());
     check_full_batch(DepirParams::new(Shape::of_bytes(50, 5).unwrap(), 1 << 13, 4).unwrap());
+    // More variables than the degree, as in databases of millions of records.
+    check_full_batch(DepirParams::new(Shape::of_bytes(1200, 2).unwrap(), 1 << 13, 48).unwrap());
+    check_full_batch(DepirParams::new(Shape::of_bytes(600, 2).unwrap(), 1 << 13, 12).unwrap());
 }
 
 #[test]
@@ -105,6 +108,7 @@ fn check_noise(params: DepirParams) {
 fn measured_noise_is_within_the_bounds() {
     check_noise(DepirParams::choose(Shape::of_bytes(300, 2).unwrap(), Goal::Balanced).unwrap());
     check_noise(DepirParams::new(Shape::of_bytes(20, 2).unwrap(), 1 << 13, 3).unwrap());
+    check_noise(DepirParams::new(Shape::of_bytes(1200, 2).unwrap(), 1 << 13, 44).unwrap());
 }
 
 #[test]
@@ -161,7 +165,9 @@ fn lines_are_evaluated_as_their_points_are() {
     let prime = ntt_primes(28, 1 << 15, 1)[0];
     let modulus = Modulus::new(prime);
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    for (variables, degree, slots) in [(1, 0, 3), (1, 4, 5), (2, 3, 40), (4, 5, 33), (3, 7, 1025)] {
+    for (variables, degree, slots) in
+        [(1, 0, 3), (1, 4, 5), (2, 3, 40), (4, 5, 33), (3, 7, 1025), (9, 3, 70), (48, 2, 33)]
+    {
         let simplex = Simplex { variables, degree };
         let mut words = |count: usize, below: u32| -> Vec<u32> {
             (0..count).map(|_| 1 + rng.next_u32() % (below - 1)).collect()
@@ -337,7 +343,7 @@ fn tables_are_chosen_to_fit() {
     assert!(one.table_bytes() < 1 << 30 && one.label().contains("tables of 1 variables, one step"));
     // Steps that are given may need longer tables.
     assert!(with(Tabulated::All, Some(Steps::One)).unwrap().table_bytes() > whole.table_bytes());
-    let error = with(Tabulated::First(17), None).unwrap_err();
+    let error = with(Tabulated::First(49), None).unwrap_err();
     assert!(matches!(error, Error::Parameters { .. }), "{error}");
     // A plan offers them only where they are faster than lines.
     let offered = DepirParams::candidates(shape, FailureBound::DEFAULT).unwrap();
@@ -365,8 +371,8 @@ fn oversized_databases_are_refused_with_a_reason() {
         assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
         error.to_string()
     };
-    assert!(refused((1 << 20) + 1, 16).contains("at most 1048576"));
-    assert!(refused(1 << 20, 2048).contains("at most 256"));
+    assert!(refused((1 << 28) + 1, 16).contains("at most 268435456"));
+    assert!(refused(1 << 28, 2048).contains("at most 256"));
     // Two variables would need an unsupported degree.
     let error = DepirParams::new(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 2).unwrap_err();
     assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
@@ -392,7 +398,7 @@ fn oversized_databases_are_refused_with_a_reason() {
     bytes[22] = half as u8;
     bytes.truncate(26 + 4 * half);
     assert!(matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })));
-    for variables in [0, 17] {
+    for variables in [0, 49] {
         let error = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, variables).unwrap_err();
         assert!(error.to_string().contains("a polynomial's variables"), "{error}");
     }
@@ -400,7 +406,9 @@ fn oversized_databases_are_refused_with_a_reason() {
 
 #[test]
 fn every_shape_within_the_limits_has_parameters() {
-    for (records, bits) in [(1, 1), (2, 256), (1 << 20, 16), (1 << 20, 256), (1 << 20, 1), (65_536, 17)] {
+    for (records, bits) in
+        [(1, 1), (2, 256), (1 << 20, 16), (1 << 20, 256), (1 << 20, 1), (65_536, 17), (1 << 28, 256)]
+    {
         for goal in Goal::ALL {
             let params = DepirParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap();
             let description = params.describe();
