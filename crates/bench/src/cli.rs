@@ -115,7 +115,7 @@ pub struct Args {
     /// Also answer the queries of this many clients together.
     #[arg(long, value_name = "B", default_value_t = 1, conflicts_with_all = ["table", "figure", "set", "batch", "over"])]
     pub clients: usize,
-    /// A parameter set of the paper (depir): tiny or small.
+    /// A parameter set of the paper (depir): tiny, small, medium, or large, which is predicted.
     #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "table", "figure", "dim0", "key_bits", "hold", "batch", "over", "goal", "records", "record_bytes", "record_bits", "size"])]
     pub set: Option<depir::Set>,
     /// Evaluate with the Kedlaya-Umans data structure, with this many variables tabulated (depir
@@ -182,6 +182,14 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     let work = args.work(if compared.is_empty() { &named } else { &compared })?;
     let effort = Effort { threads: args.threads, runs: args.runs, clients: args.clients };
     check_clients(&work, args.clients)?;
+    if let Work::Depir(config) = work {
+        let loaded = papir_plan::rates_file::load(None)?;
+        if config.set.is_predicted() {
+            let report = depir::predict(config, effort, &loaded)?;
+            return if args.json { write_json(out, &report) } else { report.write_table(out) };
+        }
+        eprintln!("papir: {}", depir::announcement(config, effort, &loaded)?);
+    }
     let outcome = perform(work, effort, progress)?;
     outcome.write(out, args.json)?;
     outcome.check()

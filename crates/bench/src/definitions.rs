@@ -186,6 +186,12 @@ pub const ALL: &[Definition] = &[
         tiny: Work::Depir(depir::Config { by: Some(WHOLE), ..depir::Config::of(depir::Set::Least) }),
     },
     Definition {
+        name: "depir-medium",
+        what: "doubly-efficient PIR, as many records as the paper's set medium, on lines (minutes a query)",
+        work: Work::Depir(depir::Config::of(depir::Set::Medium)),
+        tiny: Work::Depir(depir::Config { by: Some(WHOLE), ..depir::Config::of(depir::Set::Least) }),
+    },
+    Definition {
         name: "newton-tables",
         what: "Tables 2, 3 and 4 and Figures 3 and 4 of NewtonPIR, which is NOT PRIVATE",
         work: Work::Newton(newton::Config::FULL),

@@ -235,10 +235,14 @@ impl SectionSink for ReadingSink<'_> {
 pub(crate) fn check_memory(description: &Description) -> Result<()> {
     let Sizes { database, material, hint, .. } = description.sizes;
     // The client has its own copy of the hint.
-    let needed = database.saturating_add(material).saturating_add(2 * hint);
+    check_needed(description.scheme, database.saturating_add(material).saturating_add(2 * hint))
+}
+
+/// Refuses to start something that needs more than the free memory.
+pub(crate) fn check_needed(what: &str, needed: u64) -> Result<()> {
     match papir_store::free_memory() {
         Some(available) if needed > available => {
-            let found = format!("{} needs {} of memory", description.scheme, display(needed));
+            let found = format!("{what} needs {} of memory", display(needed));
             Err(Error::usage(found, format!("at most {} of free memory", display(available))))
         }
         _ => Ok(()),

@@ -4,10 +4,10 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use papir_core::cost::{Operation, Rates};
+use papir_core::cost::Rates;
 use papir_core::scheme::Scheme;
 use papir_core::{Description, Error, Privacy, Result, Shape, Sizes};
-use papir_plan::units;
+use papir_plan::{cost, units};
 use papir_schemes::download::Download;
 
 /// Builds that need less memory are not announced: they end within seconds.
@@ -57,33 +57,11 @@ pub(crate) fn compare_with_download(description: &Description) {
 /// # Errors
 /// [`Error::OutOfBounds`] if the operator does not agree.
 pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bool) -> Result<()> {
-    let work = &description.work.answer;
-    let seconds = work.seconds(rates, rates.threads());
+    let seconds = description.work.answer.seconds(rates, rates.threads());
     if seconds < SAID_SECONDS {
         return Ok(());
     }
-    let Description { scheme, sizes, limits, .. } = description;
-    let counts = [(Operation::Term, "products"), (Operation::Lookup, "look-ups in tables")];
-    let counts = counts.map(|(operation, what)| (work.times(operation), what));
-    let counted: Vec<String> = counts
-        .iter()
-        .filter(|(times, _)| *times > 0.0)
-        .map(|(times, what)| format!("{times:.1e} {what}, "))
-        .collect();
-    let time = if seconds < ASKED_SECONDS {
-        format!("{seconds:.0} s")
-    } else {
-        format!("{:.0} min", seconds / 60.0)
-    };
-    let lookups = match limits.batch {
-        0 | 1 => String::new(),
-        most => format!(" for up to {most} lookups"),
-    };
-    let cost = format!(
-        "a query{lookups} takes {}{} of messages and about {time}",
-        counted.concat(),
-        units::bytes(sizes.query + sizes.answer)
-    );
+    let cost = cost::of_query(description, seconds);
     if seconds >= ASKED_SECONDS && !agreed && !(std::io::stdin().is_terminal() && confirmed(&cost)) {
         let expected = format!("at most {ASKED_SECONDS}, or --yes: {cost}");
         return Err(Error::out_of_bounds(
@@ -92,7 +70,7 @@ pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bo
             expected,
         ));
     }
-    eprintln!("papir: {scheme}: {cost}");
+    eprintln!("papir: {}: {cost}", description.scheme);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use plotters::coord::combinators::IntoLogRange;
 use plotters::element::{Circle, PathElement};
 use plotters::style::{Color, IntoFont};
 
+use super::crossing::crossing;
 use super::estimate::{exact, one_step, two_steps};
 use super::set::{Config, Set, measure};
 use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
@@ -33,6 +34,12 @@ pub const CURVES: &[Sheet] = &[
         name: "depir-tabulated",
         what: "Doubly-efficient PIR, tiny: answer time by tabulated variables (minutes, and 10 GiB of memory)",
         run: |sets, effort, progress| tabulated(sets[0], effort, progress),
+    },
+    Sheet {
+        kind: Kind::Figure,
+        name: "depir-crossing",
+        what: "Doubly-efficient PIR: time of an index on lines and by whole tables, by number of records (minutes, and 10 GiB of memory)",
+        run: crossing,
     },
 ];
 
@@ -94,7 +101,7 @@ fn ways(set: Set) -> Vec<Option<Tables>> {
     let most = match set {
         // Longer tables take too long to make in tests.
         Set::Least => Some(Steps::Mixture(6)),
-        Set::Tiny | Set::Small => None,
+        _ => None,
     };
     let way = |tabulated, steps, points| Some(Tables { tabulated, steps, points });
     let first = |count, steps| way(Tabulated::First(count), steps, Points::OnLines);

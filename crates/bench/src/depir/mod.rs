@@ -7,18 +7,23 @@
 //! | file | contents |
 //! |---|---|
 //! | `set` | measurement of one set, on lines or with the Kedlaya-Umans data structure |
+//! | `predicted` | costs of a set that are said before it is measured, or instead |
+//! | `crossing` | predicted times on lines and by whole tables, by number of records |
 //! | `estimate` | numbers of look-ups and table entries, estimated and exact |
 //! | `sheet` | definition and output of a table or figure |
 //! | `sheets` | Tables 2, 3 and 4 |
 //! | `curves` | Figure 3, and answer times by number of tabulated variables |
 
+mod crossing;
 mod curves;
 mod estimate;
+mod predicted;
 mod set;
 pub mod sheet;
 mod sheets;
 
 pub use curves::{CURVES, draw};
+pub use predicted::{announcement, predict};
 pub use set::{Config, DepirReport, Set, measure};
 pub use sheets::SHEETS;
 

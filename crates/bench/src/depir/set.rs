@@ -17,10 +17,11 @@ use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::Levels;
 use papir_schemes::depir::structure::{Effort as LookupCounts, Structure};
 use papir_schemes::depir::wire::{DepirAnswer, DepirQuery};
-use papir_store::{ScratchFolder, check_memory};
+use papir_store::ScratchFolder;
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
+use super::predicted::check_memory;
 use crate::clock::{median, timed};
 use crate::effort::Effort;
 use crate::memory::Resident;
@@ -29,13 +30,18 @@ use crate::report::write_columns;
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
-/// A parameter set of the paper's Table 3, or a small one.
+/// A parameter set with as many records as one of the paper's Table 3, or a small one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     /// 7,315 records of 2 bytes: four variables of degree 18, rings of degree 2¹⁵.
     Tiny,
     /// 46,376 records of 2 bytes: four variables of degree 30.
     Small,
+    /// 15,020,334 records of 2 bytes: 44 variables of degree 6, rings of degree 2¹³. The paper's five
+    /// variables of degree 68 need a ring that is not secure.
+    Medium,
+    /// 185,250,786 records of 2 bytes: 48 variables of degree 7, rings of degree 2¹⁴. Predicted only.
+    Large,
     /// 35 records, for tests.
     Least,
 }
@@ -46,6 +52,8 @@ impl Set {
         match self {
             Self::Tiny => "tiny",
             Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
             Self::Least => "least",
         }
     }
@@ -58,6 +66,8 @@ impl Set {
         let (records, ring_degree, variables) = match self {
             Self::Tiny => (7315, 1 << 15, 4),
             Self::Small => (46_376, 1 << 15, 4),
+            Self::Medium => (15_020_334, 1 << 13, 44),
+            Self::Large => (185_250_786, 1 << 14, 48),
             Self::Least => (35, 1 << 13, 4),
         };
         Ok(DepirParams::new(Shape::of_bytes(records, 2)?, ring_degree, variables)?)
@@ -71,7 +81,9 @@ impl FromStr for Set {
         match text {
             "tiny" => Ok(Self::Tiny),
             "small" => Ok(Self::Small),
-            other => Err(Error::usage(format!("the set `{other}`"), "tiny or small")),
+            "medium" => Ok(Self::Medium),
+            "large" => Ok(Self::Large),
+            other => Err(Error::usage(format!("the set `{other}`"), "tiny, small, medium or large")),
         }
     }
 }
@@ -220,6 +232,11 @@ struct Run {
 impl Bench {
     fn prepare(config: Config<'_>, progress: &dyn Progress) -> Result<Self> {
         let params = config.params()?;
+        if config.by.is_some() {
+            papir_store::check_memory(&params.table_lengths(), config.tables.is_some())?;
+        } else {
+            check_memory(&params, rayon::current_num_threads())?;
+        }
         let records = Synthetic::of(params.shape());
         let mut scratch: Box<dyn Scratch> = match config.tables {
             Some(folder) => Box::new(ScratchFolder::open(folder).map_err(table_folder_error)?),
@@ -348,13 +365,13 @@ fn line_counters(params: &DepirParams) -> Counters {
 }
 
 impl Config<'_> {
-    /// The parameters of the set with its tables, if they fit the memory.
-    fn params(&self) -> Result<DepirParams> {
+    /// The parameters of the set, with its tables.
+    pub(super) fn params(&self) -> Result<DepirParams> {
         let params = self.set.params()?;
-        let Some(tables) = self.by else { return Ok(params) };
-        let params = params.with_tables(tables)?;
-        check_memory(&params.table_lengths(), self.tables.is_some())?;
-        Ok(params)
+        Ok(match self.by {
+            Some(tables) => params.with_tables(tables)?,
+            None => params,
+        })
     }
 }
 

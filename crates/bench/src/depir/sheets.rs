@@ -2,7 +2,7 @@
 
 use papir_core::{Goal, Progress};
 use papir_ring::prime::is_prime;
-use papir_schemes::depir::params::{DepirParams, Outline};
+use papir_schemes::depir::outline::Outline;
 use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::Steps;
 
@@ -163,7 +163,7 @@ fn table_2() -> Rows {
         "exact",
     ]);
     let mut rows: Vec<Vec<String>> = TABLE_2.iter().map(Optimization::cells).collect();
-    if let Ok(outline) = DepirParams::outline(1 << 20, Goal::MinTime) {
+    if let Ok(outline) = Outline::best(1 << 20, Goal::MinTime) {
         let mut ours = titles(&["none", "papir: on lines", "", "", "", "0", "", "", ""]);
         ours[2] = outline.simplex.variables.to_string();
         ours[8] = format!("{:.1e}", outline.simplex.len() as f64);
@@ -286,7 +286,7 @@ struct Predicted {
 impl Predicted {
     /// Predicts from a measured rate: seconds of evaluation per product.
     fn new(records: u64, report: &DepirReport) -> Result<Self> {
-        let outline = DepirParams::outline(records, Goal::MinTime)?;
+        let outline = Outline::best(records, Goal::MinTime)?;
         let rate = report.evaluate_s / report.work.multiplications as f64;
         Ok(Self { seconds: rate * outline.multiplications, outline })
     }

@@ -255,10 +255,11 @@ fn wrong_arguments_are_named() {
         ("--table inspire-1", "table `inspire-1`: expected inspire-2 or inspire-3"),
         (
             "--figure inspire-9",
-            "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3 or pirouette-3 or depir-3 or depir-tabulated",
+            "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3 or pirouette-3 or depir-3 or depir-tabulated or depir-crossing",
         ),
         ("inspire --set tiny", "--set with inspire: expected the scheme depir"),
-        ("depir --set medium", "the set `medium`: expected tiny or small"),
+        ("depir --set huge", "the set `huge`: expected tiny, small, medium or large"),
+        ("depir --set large --tabulated all --steps one", "no such tables"),
         ("depir --set tiny --record-bytes 4", "cannot be used with"),
         ("--table depir-3 --set tiny", "cannot be used with"),
         ("--table depir-3 --size 1MiB", "`depir-3` with --size: expected none"),
