@@ -34,8 +34,8 @@ const BATCH: &str = "batch";
 const DEPIR: &str = "depir";
 
 /// Options that conflict with --table and --figure, which fix the databases.
-const DATABASE_OPTIONS: [&str; 8] =
-    ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "record_bits", "goal"];
+const DATABASE_OPTIONS: [&str; 9] =
+    ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "record_bits", "goal", "digests"];
 
 /// Benchmark schemes.
 ///
@@ -53,7 +53,7 @@ pub struct Args {
     pub compare: Vec<String>,
     /// Compare every scheme on one database, beside what papers print for it. A scheme that refuses the
     /// database has a row with the reason, and one that takes longer than ten minutes is predicted.
-    #[arg(long, group = "drawn", conflicts_with_all = ["name", "compare", "table", "dim0", "gamma0", "key_bits", "hold", "set", "batch", "over"])]
+    #[arg(long, group = "drawn", conflicts_with_all = ["name", "compare", "table", "dim0", "gamma0", "key_bits", "hold", "digests", "set", "batch", "over"])]
     pub all: bool,
     /// Reproduce a table of a paper, with papir's figures next to the paper's; databases above
     /// --size are predicted.
@@ -100,6 +100,9 @@ pub struct Args {
     /// The scheme underlying the batches (batch) [default: inspire].
     #[arg(long, value_name = "SCHEME", conflicts_with_all = ["dim0", "key_bits", "hold"])]
     pub over: Option<String>,
+    /// Records with digests, which clients verify (newton, newtonsym, newtonsym-batch).
+    #[arg(long, conflicts_with_all = ["goal", "dim0", "gamma0", "key_bits", "hold", "batch", "over", "set"])]
+    pub digests: bool,
     /// Clients send the keys of their queries ahead (zip, zipdouble).
     #[arg(long, conflicts_with = "dim0")]
     pub hold: bool,
@@ -309,6 +312,7 @@ impl Args {
         let (records, record_bits) = self.database()?;
         let (goal, registered) = (self.goal.unwrap_or_default(), self.hold || self.key_bits.is_some());
         let choice = match (self.dim0, self.gamma0) {
+            _ if self.digests => Choice::Digests,
             (Some(columns), Some(words)) => Choice::Packed { columns, words },
             (Some(columns), None) => Choice::Columns(columns),
             _ if registered => Choice::Registered { goal, key_bits: self.key_bits, hold: self.hold },
@@ -355,11 +359,12 @@ impl Args {
     /// Refuses options whose values a named benchmark fixes.
     fn check_no_database_options(&self, name: &str) -> Result<()> {
         let sizes = [self.size, self.records, self.record_bytes, self.record_bits, self.dim0];
-        if sizes.iter().all(Option::is_none) && self.goal.is_none() && self.key_bits.is_none() && !self.hold {
+        let fixed = self.goal.is_some() || self.key_bits.is_some() || self.hold || self.digests;
+        if sizes.iter().all(Option::is_none) && !fixed {
             return Ok(());
         }
         let found = format!(
-            "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold or --goal"
+            "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold, --digests or --goal"
         );
         Err(Error::usage(found, "none of them: they are fixed (see --list)"))
     }

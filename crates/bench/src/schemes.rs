@@ -38,6 +38,7 @@ fn no_such_option(scheme: &str, choice: Choice) -> Error {
         Choice::Goal(_) => ("--goal", "none: it has no parameters to choose"),
         Choice::Columns(_) => ("--dim0", "none: it has no first dimension to fix"),
         Choice::Registered { .. } => ("--key-bits or --hold", "neither: its clients register no such keys"),
+        Choice::Digests => ("--digests", "none: its records have no digests"),
         Choice::Packed { .. } => ("--gamma0", "none: it packs no first level in units"),
     };
     Error::usage(format!("{option} with {scheme}"), expected)

@@ -96,6 +96,8 @@ pub enum Choice {
         /// γ₀.
         words: u64,
     },
+    /// Records d ‖ h(d) with a digest, which the client verifies.
+    Digests,
 }
 
 impl Choice {
@@ -106,6 +108,7 @@ impl Choice {
             Self::Columns(_) => "first dimension to fix",
             Self::Registered { .. } => "registered LWE keys",
             Self::Packed { .. } => "packed first level",
+            Self::Digests => "digests of records",
         };
         Error::NoSuchParameter { scheme, what }
     }

@@ -8,9 +8,11 @@ pub mod newton;
 
 use papir_core::Result;
 use papir_core::erased::Erased;
-use papir_schemes::registry::{self, Listing};
+use papir_core::scheme::Scheme;
+use papir_schemes::batched::Batched;
+use papir_schemes::registry::{self, Addition, Listing, OfBatches};
 
-use newton::{Newton, Registered, Symmetric};
+use newton::{Newton, NewtonBucket, Registered, Symmetric};
 
 /// The schemes of this crate, in the order of their numbers.
 pub const SCHEMES: &[Listing] = &[
@@ -28,12 +30,21 @@ pub const SCHEMES: &[Listing] = &[
         purpose: "The same with one public modulus: **not private** either",
         assumption: "none: as `newton`",
     },
+    Listing {
+        scheme: &Erased::<Batched<NewtonBucket>>::new(),
+        paper: "Probabilistic batch codes (Angel, Chen, Laine, Setty 2018) over `newtonsym`",
+        purpose: "Many records in one query, **not private** either",
+        assumption: "none: as `newton`, for each bucket's query",
+    },
 ];
+
+/// The schemes of batches among them.
+const BATCHES: &[OfBatches] = &[OfBatches::over::<NewtonBucket>(<Newton<Symmetric> as Scheme>::NAME)];
 
 /// Adds the schemes of this crate to the registry.
 ///
 /// # Errors
 /// Same as [`registry::add`].
 pub fn register() -> Result<()> {
-    registry::add(SCHEMES)
+    registry::add(Addition { listings: SCHEMES, batches: BATCHES })
 }

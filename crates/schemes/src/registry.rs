@@ -1,5 +1,6 @@
 //! The list of schemes, by name and by number.
 
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use papir_core::erased::{Erased, ErasedScheme, candidate_of};
@@ -175,18 +176,29 @@ const BUILT_IN: &[Listing] = &[
 
 /// Schemes outside this crate that have a number, with the reason why they are not private. They
 /// are refused by that reason until a program [`add`]s them.
-const FENCED: &[(&str, u16, &str)] = &[("newton", 9, NEWTON), ("newtonsym", 10, NEWTON)];
+const FENCED: &[(&str, u16, &str)] =
+    &[("newton", 9, NEWTON), ("newtonsym", 10, NEWTON), ("newtonsym-batch", 20, NEWTON)];
 const NEWTON: &str = "whoever sees a query computes its index from it";
 
-/// Listings given to [`add`].
-static ADDED: OnceLock<&'static [Listing]> = OnceLock::new();
+/// Schemes given to [`add`].
+static ADDED: OnceLock<Addition> = OnceLock::new();
+
+/// Schemes of another crate.
+#[derive(Clone, Copy)]
+pub struct Addition {
+    /// The schemes and their rows.
+    pub listings: &'static [Listing],
+    /// Those of batches. [`of_batches`] does not name them.
+    pub batches: &'static [OfBatches],
+}
 
 /// Adds schemes of another crate to the registry, for this process. Adding the same list again
 /// changes nothing.
 ///
 /// # Errors
 /// [`Error::Malformed`] for a name or a number that is taken, or if another list was added.
-pub fn add(listings: &'static [Listing]) -> Result<()> {
+pub fn add(addition: Addition) -> Result<()> {
+    let listings = addition.listings;
     let taken = |new: &&Listing| {
         let (name, id) = (new.scheme.name(), new.scheme.id());
         BUILT_IN.iter().any(|one| one.scheme.id() == id || one.scheme.name() == name)
@@ -195,8 +207,8 @@ pub fn add(listings: &'static [Listing]) -> Result<()> {
         let found = format!("{}, number {}", scheme.name(), scheme.id());
         return Err(Error::malformed("a scheme to add", found, "a name and a number that are free"));
     }
-    let added = ADDED.get_or_init(|| listings);
-    if !added.iter().map(|one| one.scheme.id()).eq(listings.iter().map(|one| one.scheme.id())) {
+    let added = ADDED.get_or_init(|| addition);
+    if !added.listings.iter().map(|one| one.scheme.id()).eq(listings.iter().map(|one| one.scheme.id())) {
         return Err(Error::malformed("schemes to add", "a second list", "one list per process"));
     }
     Ok(())
@@ -205,7 +217,7 @@ pub fn add(listings: &'static [Listing]) -> Result<()> {
 /// All schemes with their rows in the tables, those that were [`add`]ed too, in the order of their
 /// numbers.
 pub fn listings() -> Vec<Listing> {
-    let mut all = [BUILT_IN, ADDED.get().copied().unwrap_or_default()].concat();
+    let mut all = [BUILT_IN, ADDED.get().map_or(&[], |added| added.listings)].concat();
     all.sort_by_key(|one| one.scheme.id());
     all
 }
@@ -248,7 +260,19 @@ pub struct OfBatches {
     candidate: fn(Shape, Target, usize) -> Result<Candidate>,
 }
 
+/// Batches over a scheme, as a constant.
+struct Over<S>(PhantomData<S>);
+
+impl<S: Bucket> Over<S> {
+    const SCHEME: &'static dyn ErasedScheme = &Erased::<Batched<S>>::new();
+}
+
 impl OfBatches {
+    /// Batches over the scheme of this name, whose databases serve as buckets of the scheme S.
+    pub const fn over<S: Bucket>(below: &'static str) -> Self {
+        Self { scheme: Over::<S>::SCHEME, below, candidate: candidate::<S> }
+    }
+
     /// Returns true if the scheme also serves single lookups.
     pub fn serves_single_lookups(&self) -> bool {
         self.below == self.scheme.name()
@@ -276,22 +300,14 @@ impl OfBatches {
     }
 }
 
-/// All schemes of batches.
+/// All schemes of batches of this crate.
 pub fn of_batches() -> &'static [OfBatches] {
     OF_BATCHES
 }
 
 const OF_BATCHES: &[OfBatches] = &[
-    OfBatches {
-        scheme: &Erased::<Batched<InspireInParts>>::new(),
-        below: Inspire::NAME,
-        candidate: candidate::<InspireInParts>,
-    },
-    OfBatches {
-        scheme: &Erased::<Batched<Simple>>::new(),
-        below: Simple::NAME,
-        candidate: candidate::<Simple>,
-    },
+    OfBatches::over::<InspireInParts>(Inspire::NAME),
+    OfBatches::over::<Simple>(Simple::NAME),
     OfBatches {
         scheme: &Erased::<Download>::new(),
         below: Download::NAME,
@@ -348,15 +364,20 @@ pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u6
 /// # Errors
 /// [`Error::UnknownScheme`] with the names of those that batches can be made of.
 pub fn batches_over(name: &str) -> Result<OfBatches> {
-    OF_BATCHES.iter().copied().find(|one| one.below == name).ok_or_else(|| Error::UnknownScheme {
+    every_of_batches().find(|one| one.below == name).ok_or_else(|| Error::UnknownScheme {
         found: name.to_owned(),
-        expected: OF_BATCHES.iter().map(|one| one.below).collect::<Vec<_>>().join(", ") + " for batches",
+        expected: every_of_batches().map(|one| one.below).collect::<Vec<_>>().join(", ") + " for batches",
     })
 }
 
 /// The scheme of this name, if its databases are prepared for batches.
 pub fn batches_named(name: &str) -> Option<OfBatches> {
-    OF_BATCHES.iter().copied().find(|one| one.scheme.name() == name)
+    every_of_batches().find(|one| one.scheme.name() == name)
+}
+
+/// All schemes of batches, those that were [`add`]ed too.
+fn every_of_batches() -> impl Iterator<Item = OfBatches> {
+    OF_BATCHES.iter().chain(ADDED.get().map_or(&[][..], |added| added.batches)).copied()
 }
 
 /// The scheme whose name and number match.
@@ -390,6 +411,7 @@ mod tests {
 
     #[test]
     fn taken_names_cannot_be_added() {
-        assert_eq!(add(&BUILT_IN[..1]).unwrap_err().code(), "malformed");
+        let taken = Addition { listings: &BUILT_IN[..1], batches: &[] };
+        assert_eq!(add(taken).unwrap_err().code(), "malformed");
     }
 }

@@ -100,7 +100,7 @@ impl Ours {
     pub fn named_columns(&self) -> Option<u64> {
         match self.choice {
             Choice::Columns(columns) | Choice::Packed { columns, .. } => Some(columns),
-            Choice::Goal(_) | Choice::Registered { .. } => None,
+            Choice::Goal(_) | Choice::Registered { .. } | Choice::Digests => None,
         }
     }
 }
@@ -127,6 +127,7 @@ impl fmt::Display for Ours {
             Choice::Packed { columns, words } => {
                 write!(f, "{}, N/t = {columns}, γ0 = {words}", self.scheme)
             }
+            Choice::Digests => write!(f, "{}, digests", self.scheme),
         }
     }
 }

@@ -145,6 +145,20 @@ fn several_clients_are_answered_together() {
 }
 
 #[test]
+fn newtons_digests_and_batches_are_measured() {
+    for scheme in ["newtonsym", "newtonsym-batch"] {
+        let line = format!("{scheme} --records 64 --record-bytes 300 --digests --runs 1 --json");
+        let (with, without) = (output(&line).unwrap(), output(&line.replace("--digests ", "")).unwrap());
+        let [with, without] = [with, without].map(|json| serde_json::from_str::<Value>(&json).unwrap());
+        assert_eq!([&with["correct"], &without["correct"]], [true, true], "{scheme}");
+        assert_eq!(with["scheme"], without["scheme"]);
+    }
+    let line = "batch --over newtonsym --records 64 --record-bytes 4 --batch 4 --runs 1 --json";
+    let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
+    assert_eq!((&report["capacity"], &report["correct"]), (&4.into(), &true.into()));
+}
+
+#[test]
 fn inspire_reports_the_stages_of_its_server() {
     let line = "inspire --records 4096 --dim0 32 --runs 1 --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
@@ -231,7 +245,7 @@ fn wrong_arguments_are_named() {
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
-            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire, pirouette-encrypted, depir, download, inspire1), or a benchmark named by --list",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire, pirouette-encrypted, depir, download, inspire1, newtonsym-batch), or a benchmark named by --list",
         ),
         ("--compare plain,packing", "`packing`: expected a scheme"),
         ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),
@@ -241,6 +255,9 @@ fn wrong_arguments_are_named() {
         ("plain --records 5 --size 1MiB", "cannot be used with"),
         ("plain --records 1 --record-bytes 1MiB", "the record length in bits is 8388608"),
         ("plain --records 64 --dim0 8", "--dim0 with plain: expected none"),
+        ("simple --records 64 --digests", "--digests with simple: expected none"),
+        ("newtonsym --records 64 --digests --goal min-time", "cannot be used with"),
+        ("newton-tables --digests", "expected none of them"),
         ("simple --records 64 --dim0 0", "invalid value '0'"),
         ("simple --records 64 --dim0 8 --goal min-time", "cannot be used with"),
         ("plain --records 64 --goal fastest", "a goal is malformed: found fastest"),

@@ -36,6 +36,30 @@ fn newton_needs_its_own_flag_to_be_built_served_and_queried() {
     assert_eq!(found, "A\0\0\0");
 }
 
+/// Section 4.3: batches, and records with digests.
+#[test]
+fn newton_in_batches_and_with_digests_needs_the_same_flag() {
+    let folder = Folder::new();
+    let (source, out) = (source(&folder), folder.path("numbers.papir"));
+    let build = |more: &[&'static str]| {
+        [&["build", &source, "--out", &out, "--scheme", "newtonsym"][..], &RAW, more].concat()
+    };
+    fails_with(&build(&["--batch", "8"]), &["newtonsym", "not private", "--insecure-newton"]);
+    succeeds(&build(&["--batch", "8", "--insecure-newton"]));
+    assert!(succeeds(&["inspect", &out]).contains("newtonsym-batch (NOT PRIVATE: whoever sees a query"));
+    let service = Service::start(&[&out], &["--insecure-newton"]);
+    let wanted = folder.write("wanted.txt", "65\n66\n65\n");
+    let get = ["get", &service.url, "--batch", &wanted];
+    fails_with(&get, &["no query was sent", "not private"]);
+    let found = succeeds(&[&get[..], &["--insecure-newton"]].concat());
+    assert!(found.contains('A') && found.contains('B'), "{found}");
+
+    succeeds(&build(&["--params", "digests", "--insecure-newton"]));
+    assert!(succeeds(&["inspect", &out]).contains("BLAKE3"));
+    let service = Service::start(&[&out], &["--insecure-newton"]);
+    assert_eq!(succeeds(&["get", &service.url, "--index", "65", "--insecure-newton"]), "A\0\0\0");
+}
+
 /// Figure 2: a client registers a modulus, and the server prepares its coefficients for that
 /// modulus.
 #[test]

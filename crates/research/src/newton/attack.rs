@@ -111,6 +111,21 @@ impl Evidence {
     }
 }
 
+/// Computes from the bytes of a batch, with or without its envelope, the positions that each bucket's
+/// query may encrypt: in practice exactly one for each bucket. Buckets have `records` records.
+///
+/// A client queries position 0 of a bucket of which it wants nothing, so that every other position is
+/// one of a wanted record.
+///
+/// # Errors
+/// Same as [`Evidence::of`] and [`Evidence::indices`].
+pub fn positions(batch: &[u8], buckets: usize, records: u64) -> Result<Vec<Vec<u64>>> {
+    let payload = payload(batch)?;
+    let query = payload.len() / buckets.max(1);
+    Error::check_length("a batch of newton's queries", payload.len(), query.max(1) * buckets)?;
+    payload.chunks(query.max(1)).map(|query| Evidence::of(query)?.indices(records)).collect()
+}
+
 /// value·i + fraction, modulo 1.
 fn times_plus(value: [u64; WORDS], i: u64, fraction: &[u64; WORDS]) -> [u64; WORDS] {
     let (mut out, mut carry) = ([0; WORDS], 0u128);

@@ -20,6 +20,7 @@
 //! | Figure 2 | [`server::NewtonServer`], [`client::NewtonClient`] |
 //! | 4.3, symmetric variant | [`Symmetric`]: all clients share the database's n |
 //! | 4.3, d ‖ h(d) | [`params::NewtonParams::with_digests`] |
+//! | 4.3, batches | [`batch`] |
 //! | 4.3, longer entries | records are cut into chunks below n |
 //! | section 5, set intersection | [`psi`] |
 //! | Xu et al. \[44\], Table 3 | [`xu`] |
@@ -33,6 +34,9 @@
 //! characteristic polynomial, with 9 multiplications modulo n for each record instead of 81.
 
 pub mod attack;
+pub mod batch;
+#[cfg(test)]
+mod batch_tests;
 pub mod client;
 pub mod coefficients;
 mod convolution;
@@ -52,6 +56,7 @@ pub mod xu;
 use papir_core::Privacy;
 use papir_core::scheme::Scheme;
 
+pub use batch::{BatchVariant, NewtonBucket};
 pub use params::{Newton, Registered, Symmetric, Variant};
 
 impl<V: Variant> Scheme for Newton<V> {

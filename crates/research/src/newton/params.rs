@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
-use papir_core::scheme::{Parameters, Scheme, Target};
+use papir_core::scheme::{Choice, Parameters, Scheme, Target};
 use papir_core::{
     Description, Error, FailureBound, Limits, MAX_RECORD_BITS, NotPrivate, Result, Shape, Sizes, UpdateCost,
     envelope, extract_bits,
@@ -215,6 +215,24 @@ impl<V: Variant> NewtonParams<V> {
 impl<V: Variant> Parameters for NewtonParams<V> {
     fn choose(shape: Shape, _target: impl Into<Target>) -> Result<Self> {
         Self::checked(shape, false)
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Digests => Self::checked(shape, true),
+            other => Err(other.refused_by(V::NAME)),
+        }
+    }
+
+    /// Records without and, if they fit, with digests.
+    fn candidates(shape: Shape, _failure: FailureBound) -> Result<Vec<Self>> {
+        let plain = Self::checked(shape, false)?;
+        Ok(std::iter::once(plain).chain(Self::checked(shape, true)).collect())
+    }
+
+    fn label(&self) -> String {
+        if self.digests { "digests" } else { "no digests" }.to_owned()
     }
 
     fn shape(&self) -> Shape {

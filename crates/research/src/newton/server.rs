@@ -50,13 +50,12 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         params.check_acknowledged()?;
-        let packed = stored_records::copy(V::NAME, params.shape(), records, progress)?;
         let modulus = match V::REGISTERED {
             true => None,
             // Nobody needs the factors of n, so they are dropped.
             false => Some(Arc::clone(SecretKey::generate(V::MODULUS_BITS, rng)?.modulus())),
         };
-        Self::prepared(params, modulus, packed, progress)
+        Self::setup_under(params, modulus, records, progress)
     }
 
     fn params(&self) -> &NewtonParams<V> {
@@ -140,6 +139,18 @@ impl<V: Variant> NewtonServer<V> {
         }
         let prepared = self.coefficients(modulus, &NoProgress)?;
         prepared.answer(query)
+    }
+
+    /// `Setup`, with this n if all clients share one.
+    pub(super) fn setup_under(
+        params: NewtonParams<V>,
+        modulus: Option<Arc<Modulus>>,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        params.check_acknowledged()?;
+        let packed = stored_records::copy(V::NAME, params.shape(), records, progress)?;
+        Self::prepared(params, modulus, packed, progress)
     }
 
     /// Creates a server, and prepares the coefficients for the database's own n if it has one.

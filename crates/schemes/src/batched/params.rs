@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
-use papir_core::scheme::{Goal, Never, Parameters, Scheme, Target, Wire};
+use papir_core::scheme::{Choice, Goal, Never, Parameters, Scheme, Target, Wire, of_goals};
 use papir_core::{Description, Error, FailureBound, Limits, NotPrivate, Result, Shape, Sizes, envelope};
 use papir_ring::prg::Seed;
 
@@ -127,8 +127,18 @@ impl<S: Bucket> BatchedParams<S> {
     /// scheme below.
     pub fn for_capacity(shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Self> {
         let (capacity, Target { goal, failure }) = (checked(capacity)?, target.into());
+        Self::best_of(shape, capacity, Target { goal, failure }, |bucket| S::groups_of(bucket, failure))
+    }
+
+    /// The best parameters with groups of buckets by this rule.
+    fn best_of(
+        shape: Shape,
+        capacity: usize,
+        Target { goal, failure }: Target,
+        groups_of: impl Fn(Shape) -> Result<Vec<S::Params>>,
+    ) -> Result<Self> {
         let (fit, errors): (Vec<_>, Vec<_>) =
-            Self::of_capacity(shape, capacity, failure).into_iter().partition(Result::is_ok);
+            Self::of_capacity(shape, capacity, failure, groups_of).into_iter().partition(Result::is_ok);
         let none = || Self::unfit(format!("no buckets for batches of {capacity}"));
         best(fit.into_iter().flatten(), |params| params.score(goal))
             .ok_or_else(|| errors.into_iter().find_map(Result::err).unwrap_or_else(none))
@@ -136,7 +146,12 @@ impl<S: Bucket> BatchedParams<S> {
 
     /// All numbers of copies within the bound, with all parameters of the scheme below for their
     /// buckets, and the errors of those that do not fit.
-    fn of_capacity(shape: Shape, capacity: usize, failure: FailureBound) -> Vec<Result<Self>> {
+    fn of_capacity(
+        shape: Shape,
+        capacity: usize,
+        failure: FailureBound,
+        groups_of: impl Fn(Shape) -> Result<Vec<S::Params>>,
+    ) -> Vec<Result<Self>> {
         // One record needs one copy. With one copy each, two records soon share a bucket.
         let functions = capacity.min(2)..=MOST_FUNCTIONS.min(capacity);
         let width = |functions| {
@@ -146,7 +161,7 @@ impl<S: Bucket> BatchedParams<S> {
         for (functions, width) in functions.filter_map(width) {
             let buckets = Buckets { functions, width };
             let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits());
-            match of_bucket.and_then(|bucket| S::groups_of(bucket, failure)) {
+            match of_bucket.and_then(&groups_of) {
                 Ok(groups) => {
                     all.extend(groups.into_iter().map(|inner| Self::new(shape, capacity, buckets, inner)));
                 }
@@ -216,6 +231,11 @@ impl<S: Bucket> BatchedParams<S> {
         S::part_records(&self.inner, self.buckets.records(self.shape.records()))
     }
 
+    /// Records of a bucket.
+    pub fn bucket_records(&self) -> u64 {
+        self.buckets.records(self.shape.records())
+    }
+
     /// The group of a place, and the index there.
     pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
         let (group, part) = (place.bucket / self.parts(), place.bucket % self.parts());
@@ -280,8 +300,24 @@ impl<S: Bucket> BatchedParams<S> {
 
 impl<S: Bucket> Parameters for BatchedParams<S> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
-        let capacity = (shape.records() / RECORDS_PER_CAPACITY).clamp(1, DEFAULT_CAPACITY as u64);
-        Self::for_capacity(shape, target, capacity as usize)
+        Self::for_capacity(shape, target, default_capacity(shape))
+    }
+
+    /// Batches of default capacity, with buckets by the choice of the scheme below.
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            other => {
+                let groups = |bucket| Ok(vec![S::Params::with_choice(bucket, other)?]);
+                Self::best_of(shape, default_capacity(shape), Target::default(), groups)
+            }
+        }
+    }
+
+    /// The choices for all goals and, if the scheme below has them, records with digests.
+    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
+        let chosen = of_goals(shape, failure)?;
+        Ok(chosen.into_iter().chain(Self::with_choice(shape, Choice::Digests)).collect())
     }
 
     fn label(&self) -> String {
@@ -345,6 +381,10 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         let shape = Shape::new(records, inner.shape().record_bits())?;
         Self::new(shape, capacity, Buckets { functions, width }, inner)
     }
+}
+
+fn default_capacity(shape: Shape) -> usize {
+    (shape.records() / RECORDS_PER_CAPACITY).clamp(1, DEFAULT_CAPACITY as u64) as usize
 }
 
 fn checked(capacity: usize) -> Result<usize> {

@@ -159,6 +159,12 @@ impl<S: Bucket> BatchedServer<S> {
         Self { params, public, code, groups }
     }
 
+    /// The record whose copy has this position in a bucket; `None` if there is none. Places are public.
+    pub fn record_at(&self, bucket: usize, position: u64) -> Option<u64> {
+        let exists = bucket < self.params.bucket_count() && position < self.params.bucket_records();
+        exists.then(|| self.code.record_at(Place { bucket, position })).flatten()
+    }
+
     /// Changes of each group's records.
     fn by_group(&self, changes: &[Change]) -> Vec<Vec<Change>> {
         let mut all = vec![Vec::new(); self.groups.len()];

@@ -7,7 +7,8 @@ use crate::short::{Short, ShortNewton, ShortNewtonSym, ShortPirouette, registere
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::scheme::Scheme;
 use papir_core::{NotPrivate, Shape};
-use papir_research::newton::Newton;
+use papir_research::newton::{Newton, NewtonBucket};
+use papir_schemes::batched::Batched;
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{Pirouette, Standard};
 use papir_schemes::registry;
@@ -64,6 +65,7 @@ conformance! {
     depir: few_entries(Config::quick()), more_entries(Config::long());
     download: Config::quick(), Config::long();
     inspire1: Config::quick(), Config::long();
+    newtonsym_batch: one_small(Config::quick()), few_columns(Config::long());
 }
 
 /// Records of at most 64 bits, the limit of DoublePIR.
@@ -202,6 +204,7 @@ fn newton_with_a_short_modulus() {
     let word = NotPrivate::acknowledged();
     run(&Erased::<Newton<ShortNewton>>::allowing_insecure(word), &Config::slow());
     run(&Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word), &Config::slow());
+    run(&Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::allowing_insecure(word), &Config::slow());
 }
 
 /// Records of at most 2 KiB, the limit of InsPIRe(2).

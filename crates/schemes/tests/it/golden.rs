@@ -169,6 +169,12 @@ golden! {
         "3f22b3556f288f0b",
         "be853e0f68413f1c",
     ];
+    newtonsym_batch: 300, 300, [
+        "3d92ff908c7b2674",
+        "80ad93af77ea71a7",
+        "bbd51780ef6d3c89",
+        "875525e678a87727",
+    ];
 }
 
 /// The name of the scheme that the function `test` tests.

@@ -1,7 +1,9 @@
 //! Length of a table's buckets, and parameters of the scheme.
 
 use papir_core::erased::{ErasedScheme, ErasedServer};
-use papir_core::{Candidate, Description, Progress, Records, Result as CoreResult, Shape, Target};
+use papir_core::{
+    Candidate, Description, NotPrivate, Progress, Records, Result as CoreResult, Shape, Target,
+};
 use papir_lookup::{BucketTarget, DEFAULT_BUCKET_BYTES, LABEL_SLACK, Lengths, choose_bucket, proof_bytes};
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
@@ -14,7 +16,8 @@ use crate::scratch::{ScratchFolder, check_memory};
 pub(super) struct ByOptions<'a> {
     options: &'a BuildOptions,
     scheme: Box<dyn ErasedScheme>,
-    batches: Option<(OfBatches, usize)>,
+    /// The scheme of batches over it, and their capacity.
+    batches: Option<(Box<dyn ErasedScheme>, OfBatches, usize)>,
 }
 
 impl<'a> ByOptions<'a> {
@@ -22,14 +25,18 @@ impl<'a> ByOptions<'a> {
     /// [`papir_core::Error::UnknownScheme`], [`papir_core::Error::NotPrivate`].
     pub(super) fn new(options: &'a BuildOptions) -> Result<Self> {
         let scheme = options.scheme()?;
-        let batches = options.batch.map(|capacity| Ok((registry::batches_over(scheme.name())?, capacity)));
+        let batches = options.batch.map(|capacity| {
+            let batches = registry::batches_over(scheme.name())?;
+            // `options.scheme` has checked the permission for a scheme without privacy.
+            Ok((batches.scheme.allow_insecure(NotPrivate::acknowledged()), batches, capacity))
+        });
         let batches = batches.transpose().map_err(Error::Core)?;
         Ok(Self { options, scheme, batches })
     }
 
     /// The scheme that is prepared.
     fn prepared(&self) -> &dyn ErasedScheme {
-        self.batches.map_or(&*self.scheme, |(batches, _)| batches.scheme)
+        self.batches.as_ref().map_or(&*self.scheme, |(scheme, ..)| &**scheme)
     }
 
     /// The parameters for this shape: by label, or by goal.
@@ -40,14 +47,14 @@ impl<'a> ByOptions<'a> {
         }
         let Some(label) = params else {
             let target = Target { goal: *goal, failure: *failure };
-            return match self.batches {
+            return match &self.batches {
                 None => self.scheme.candidate_for(shape, target),
-                Some((batches, capacity)) => batches.candidate(shape, target, capacity),
+                Some((_, batches, capacity)) => batches.candidate(shape, target, *capacity),
             };
         };
-        let all = match self.batches {
+        let all = match &self.batches {
             None => self.scheme.candidates(shape, *failure),
-            Some((batches, capacity)) => batches.candidates(shape, *failure, capacity),
+            Some((_, batches, capacity)) => batches.candidates(shape, *failure, *capacity),
         };
         let slack = if self.options.keyed() { LABEL_SLACK } else { 0.0 };
         Candidate::named(all?, self.prepared().name(), label, slack)

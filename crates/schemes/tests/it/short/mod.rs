@@ -4,7 +4,8 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{NotPrivate, OwnerKey, Privacy};
-use papir_research::newton::{Newton, Variant};
+use papir_research::newton::{BatchVariant, Newton, NewtonBucket, Variant};
+use papir_schemes::batched::Batched;
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::registry;
@@ -46,6 +47,11 @@ impl Variant for ShortNewtonSym {
     const REGISTERED: bool = false;
 }
 
+impl BatchVariant for ShortNewtonSym {
+    const BATCHED_NAME: &'static str = "newtonsym-batch-short";
+    const BATCHED_ID: u16 = 0xfff6;
+}
+
 /// Pirouette with short keys, which anybody can guess; lengths and noise are the standard ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortPirouette;
@@ -79,6 +85,7 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
         "zipdouble" => Erased::<ZipDouble<Short>>::new().allow_insecure(word),
         "newton" => Erased::<Newton<ShortNewton>>::new().allow_insecure(word),
         "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().allow_insecure(word),
+        "newtonsym-batch" => Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::new().allow_insecure(word),
         "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().allow_insecure(word),
         "pirouette-encrypted" => {
             Erased::<Encrypted<ShortPirouette>>::new().allow_insecure(word).with_owner_key(Some(&owner()))
