@@ -221,7 +221,12 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
     if let Some(sheet) = depir::sheet_by_name(Kind::Table, name) {
         return run_sheet(sheet, args, out, progress);
     }
-    let all = || tables::all().map(|table| table.name).chain(sheets(Kind::Table));
+    if let Some(quoted) = tables::ALL_QUOTED.iter().find(|quoted| quoted.name == name) {
+        let report = quoted.report();
+        return if args.json { write_json(out, &report) } else { report.write_table(out) };
+    }
+    let quoted = || tables::ALL_QUOTED.iter().map(|quoted| quoted.name);
+    let all = || tables::all().map(|table| table.name).chain(sheets(Kind::Table)).chain(quoted());
     let table = tables::by_name(name).ok_or_else(|| unknown("table", name, all()))?;
     let report = tables::run(table, &mut args.bench(progress)?)?;
     if args.json {
@@ -532,9 +537,10 @@ fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);
     let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
+    let quoted = tables::ALL_QUOTED.iter().map(|table| ["table", table.name, table.what]);
     let sheets = depir::all_sheets()
         .map(|sheet| [if sheet.kind == Kind::Table { "table" } else { "figure" }, sheet.name, sheet.what]);
-    benchmarks.chain(tables).chain(figures).chain(sheets)
+    benchmarks.chain(tables).chain(figures).chain(sheets).chain(quoted)
 }
 
 fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Compression of many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴.
 //!
-//! The paper prints no numbers for this figure. Its last curve is CDKS: packing into an RLWE
+//! The paper prints no numbers for this figure. It has no curve with s > 1, although its implementation
+//! extends Paillier to Damgård–Jurik for longer plaintexts; papir adds two. Its last curve is CDKS: packing into an RLWE
 //! encryption (Chen, Dai, Kim, Song). CDKS requires LWE and RLWE encryptions of the same dimension
 //! and modulus, so this curve uses those of papir's ring, d = 2048 and q ≈ 2⁵⁶.
 
@@ -22,7 +23,8 @@ const LOG2_RESCALED: u32 = 20;
 /// Costs of compressing several encryptions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Batched {
-    /// The curve: "general secret", "binary secret", "binary, rescaled", "CDKS".
+    /// The curve: "general secret", "binary secret", "binary, rescaled", "binary, s = 2", "binary, s = 3",
+    /// "CDKS".
     pub curve: &'static str,
     /// Number of encryptions.
     pub encryptions: usize,
@@ -56,10 +58,18 @@ pub(super) fn measure(
 ) -> Result<Vec<Batched>> {
     let most = counts.iter().copied().max().unwrap_or(1);
     let curves = [("general secret", KeyKind::General), ("binary secret", KeyKind::Binary), RESCALED];
-    progress.stage("many encryptions", (curves.len() * counts.len()) as u64);
-    let mut points = Vec::with_capacity((curves.len() + 1) * counts.len());
+    progress.stage("many encryptions", ((curves.len() + EXTENDED.len()) * counts.len()) as u64);
+    let mut points = Vec::with_capacity((curves.len() + EXTENDED.len() + 1) * counts.len());
     for (name, kind) in curves {
         let curve = Curve::new(setting, name, kind, most)?;
+        for &count in counts {
+            points.push(curve.point(setting, count)?);
+            progress.advance(1);
+        }
+    }
+    for (name, s) in EXTENDED {
+        let setting = &mut setting.extended(s)?;
+        let curve = Curve::new(setting, name, KeyKind::Binary, most)?;
         for &count in counts {
             points.push(curve.point(setting, count)?);
             progress.advance(1);
@@ -69,6 +79,9 @@ pub(super) fn measure(
     points.extend(counts.iter().map(|count| cdks(&packed, *count)));
     Ok(points)
 }
+
+/// Curves under Damgård–Jurik: their plaintexts are s moduli long, and their ciphertexts s + 1.
+const EXTENDED: [(&str, u32); 2] = [("binary, s = 2", 2), ("binary, s = 3", 3)];
 
 /// A point of the CDKS curve. Zeros fill up the pack, and only `count` coefficients of its body are
 /// sent. The masks arrive with the encryptions, so nothing can be precomputed.

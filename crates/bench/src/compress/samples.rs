@@ -23,8 +23,17 @@ pub(super) struct Samples {
 impl<'a> Setting<'a> {
     /// Creates a key with a modulus of `modulus_bits` bits, secure or not.
     pub(super) fn new(modulus_bits: u32, rng: &'a mut dyn CryptoRng) -> Result<Self> {
-        let params = Params::insecure(modulus_bits, 1).map_err(Error::parameters)?;
+        Self::of(Params::insecure(modulus_bits, 1).map_err(Error::parameters)?, rng)
+    }
+
+    fn of(params: Params, rng: &'a mut dyn CryptoRng) -> Result<Self> {
         Ok(Self { key: SecretKey::generate(params, rng).map_err(Error::parameters)?, rng })
+    }
+
+    /// Creates a key of Damgård–Jurik with plaintexts modulo the `s`-th power of a modulus as long.
+    pub(super) fn extended(&mut self, s: u32) -> Result<Setting<'_>> {
+        let bits = self.key.public().params().modulus_bits();
+        Setting::of(Params::insecure(bits, s).map_err(Error::parameters)?, &mut *self.rng)
     }
 
     /// Creates an RLWE encryption modulo 2 to the power `bits`.

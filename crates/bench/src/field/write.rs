@@ -66,7 +66,10 @@ impl FieldReport {
         }
         match self.papers.is_empty() {
             true => writeln!(out, "No paper prints figures for this database.")?,
-            false => writeln!(out, "Figures of papers are from their own machines.")?,
+            false => writeln!(
+                out,
+                "Figures of papers are quoted, from their own machines: they were not run here."
+            )?,
         }
         Ok(())
     }

@@ -12,17 +12,23 @@ mod block;
 pub mod inspire;
 pub mod pirouette;
 mod print;
+mod quoted;
 mod run;
 mod status;
 pub mod zip;
 
 pub use block::{Block, Ours, Published, Table};
+pub use quoted::{ALL as ALL_QUOTED, Quoted, QuotedReport};
 pub use run::{Bench, Row, TableReport, run};
 pub use status::{Cost, Status};
 
 /// All tables that papir reproduces, by paper. The benchmark `packing` is Table 5 of InsPIRe, and
 /// `compress` is Tables 2 and 3 of ZipPIR.
 pub const ALL: &[&[Table]] = &[inspire::TABLES, pirouette::TABLES, zip::TABLES];
+
+/// The note of tables with schemes that papir does not implement.
+pub const QUOTED: &str =
+    "Rows without figures of papir's are quoted from the paper: none of these schemes was run here.";
 
 /// All tables.
 pub fn all() -> impl Iterator<Item = &'static Table> {

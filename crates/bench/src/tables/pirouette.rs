@@ -33,6 +33,7 @@ const TABLE_5: Table = Table {
     notes: &[
         "Totals are for a first query: nearly all of them is keys, which are uploaded once.",
         "The paper's Pirouette has 118.9 bits of security in its ring and 83.1 in its response, Respire 114.7 in its own; papir's have 128.8 and more.",
+        "papir's Respire is its query path under Pirouette's parameters, without Respire's own chain of moduli.",
         "T-Respire (AES under encryption, then Respire) is the paper's; decision 20 estimates it from rotation counts.",
         "A query of papir is a payload of 36 bytes in an envelope of 32 (Pirouette).",
     ],

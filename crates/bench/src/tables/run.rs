@@ -4,7 +4,7 @@ use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, Progress, Shape};
 use serde::Serialize;
 
-use super::{Block, Cost, Ours, Published, Status, Table};
+use super::{Block, Cost, Ours, Published, QUOTED, Status, Table};
 use crate::effort::{Effort, Plan};
 use crate::measure::measure;
 use crate::prepared::fits_memory;
@@ -168,7 +168,8 @@ pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
         (below + usize::from(ours < paper), above + usize::from(ours > paper))
     });
     let block_notes = table.blocks.iter().filter_map(Block::note);
-    let notes = table.notes.iter().copied().map(str::to_owned).chain(block_notes).collect();
+    let quoted = rows.iter().any(|row| matches!(row.papir, Status::NotCompared)).then_some(QUOTED);
+    let notes = table.notes.iter().copied().chain(quoted).map(str::to_owned).chain(block_notes).collect();
     Ok(TableReport {
         table: table.name,
         what: table.what,

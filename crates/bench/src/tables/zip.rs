@@ -17,7 +17,7 @@ const TABLE_4: Table = Table {
     what: "ZipPIR, Table 4: records of 16 KB, clients that store nothing",
     notes: &[
         "The paper's databases are square: a query selects a column of 16 KB or more.",
-        "Stored per client and query by the paper's ZipPIR: 60, 85, 120 and 170 KB.",
+        "Stored per client and query by the paper's ZipPIR: 60, 85, 120 and 170 KB. Stored per client by SealPIR: 1215 KB for 256 and 512 MB, 1350 KB for more; by FastPIR 670 KB, OnionPIR 5538 KB, Spiral 12432 to 14224 KB.",
     ],
     blocks: &[MB_256, MB_512, GB_1, GB_2],
 };
@@ -26,6 +26,9 @@ const MB_256: Block = large(
     "256 MB",
     1 << 14,
     &[
+        rival("SealPIR", [90.0, 181.0], 2455.0),
+        rival("FastPIR", [832.0, 64.0], 1851.0),
+        rival("OnionPIR", [256.0, 128.0], 3378.0),
         rival("Spiral", [14.0, 20.0], 1633.0),
         rival("HintlessPIR", [424.0, 964.0], 662.0),
         ours("YPIR", "simpleypir", [518.0, 120.0], 388.0),
@@ -37,6 +40,9 @@ const MB_512: Block = large(
     "512 MB",
     1 << 15,
     &[
+        rival("SealPIR", [90.0, 181.0], 4564.0),
+        rival("FastPIR", [1664.0, 64.0], 2808.0),
+        rival("OnionPIR", [256.0, 128.0], 5865.0),
         rival("Spiral", [14.0, 20.0], 3031.0),
         rival("HintlessPIR", [448.0, 964.0], 674.0),
         ours("YPIR", "simpleypir", [574.0, 120.0], 425.0),
@@ -48,6 +54,9 @@ const GB_1: Block = large(
     "1 GB",
     1 << 16,
     &[
+        rival("SealPIR", [90.0, 181.0], 9071.0),
+        rival("FastPIR", [3328.0, 64.0], 4698.0),
+        rival("OnionPIR", [256.0, 128.0], 9662.0),
         rival("Spiral", [14.0, 20.0], 3080.0),
         rival("HintlessPIR", [488.0, 1748.0], 971.0),
         ours("YPIR", "simpleypir", [686.0, 120.0], 515.0),
@@ -59,6 +68,9 @@ const GB_2: Block = large(
     "2 GB",
     1 << 17,
     &[
+        rival("SealPIR", [90.0, 181.0], 17692.0),
+        rival("FastPIR", [6592.0, 64.0], 8388.0),
+        rival("OnionPIR", [256.0, 128.0], 19569.0),
         rival("Spiral", [14.0, 20.0], 4435.0),
         rival("HintlessPIR", [616.0, 1748.0], 1232.0),
         ours("YPIR", "simpleypir", [910.0, 120.0], 704.0),

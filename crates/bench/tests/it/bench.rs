@@ -186,7 +186,8 @@ fn a_comparison_is_one_table_or_one_array() {
 #[test]
 fn the_list_is_complete() {
     let list = output("--list").unwrap();
-    let papers = tables::all().count() + figures::ALL.len() + depir::all_sheets().count();
+    let (computed, quoted) = (tables::all().count(), tables::ALL_QUOTED.len());
+    let papers = computed + quoted + figures::ALL.len() + depir::all_sheets().count();
     assert_eq!(list.lines().count(), definitions::ALL.len() + papers);
     assert!(list.contains("\n--table inspire-2  ") && list.contains("\n--figure inspire-2  "), "{list}");
     assert!(list.lines().any(|line| line.starts_with("inspire-1gib  ")), "{list}");

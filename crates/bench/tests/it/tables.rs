@@ -9,6 +9,8 @@ use papir_core::cost::Rates;
 use papir_core::{MAX_RECORDS, NoProgress};
 use papir_plan::rates_file::LoadedRates;
 
+use crate::bench::output;
+
 const EFFORT: Effort = Effort::alone(2, 1);
 
 fn bench(largest: u64) -> Bench<'static> {
@@ -67,6 +69,8 @@ fn every_definition_runs_at_a_tiny_size() {
         assert!(report.correct(), "{}", table.name);
         let published = table.blocks.iter().flat_map(|block| block.published);
         assert_eq!(report.rows.len(), published.clone().count());
+        let quoted = published.clone().any(|published| published.ours.is_none());
+        assert_eq!(report.notes.iter().any(|note| note == tables::QUOTED), quoted, "{}", table.name);
         for (row, published) in report.rows.iter().zip(published) {
             match (&row.papir, &published.ours) {
                 (Status::NotCompared, None) => {}
@@ -94,6 +98,21 @@ fn every_definition_runs_at_a_tiny_size() {
     }
 }
 
+/// Tables without figures of papir's say so.
+#[test]
+fn quoted_tables_are_printed_whole() {
+    for quoted in tables::ALL_QUOTED {
+        let text = output(&format!("--table {}", quoted.name)).unwrap();
+        assert!(quoted.rows.iter().all(|row| row.len() == quoted.columns.len()), "{}", quoted.name);
+        let cells = || quoted.rows.iter().flat_map(|row| row.iter()).chain(quoted.columns);
+        assert!(cells().all(|cell| text.contains(cell)), "{text}");
+        assert!(text.contains("none of these schemes was run here"), "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&output(&format!("--table {} --json", quoted.name)).unwrap()).unwrap();
+        assert_eq!(json["rows"].as_array().unwrap().len(), quoted.rows.len());
+    }
+}
+
 /// Printed message sizes add up and match the configuration that papir is compared with.
 #[test]
 fn printed_messages_add_up() {
@@ -113,7 +132,7 @@ fn printed_messages_add_up() {
         };
         assert!((selector / 1024.0 - query).abs() <= 1.0, "{published:?}");
     }
-    assert_eq!(sums, 234);
+    assert_eq!(sums, 246);
 }
 
 /// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column, so a row's query determines

@@ -17,9 +17,9 @@
 //! ```text
 //! query    seed of the mask (32), words of the body at multiples of the stride, packed
 //! ```
-//! Differences from the paper: the ring is Pirouette's, with one modulus, so that answers and
-//! database are the same; only the coefficients of a query's body that carry a message are sent,
-//! rounded.
+//! Differences from the paper: the query path runs under Pirouette's parameters, not under Respire's
+//! own chain of moduli, so that answers and database are the same; only the coefficients of a query's
+//! body that carry a message are sent, rounded.
 
 use std::ops::RangeInclusive;
 

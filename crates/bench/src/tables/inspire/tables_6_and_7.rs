@@ -12,7 +12,7 @@ pub const TABLE_6: Table = Table {
     notes: &[
         "The figures of Mazmudar et al. are lower bounds, printed with a `>`.",
         "The length of a content discovery record is not printed: 128 B here.",
-        "Peer routing is printed with the ring of d = 1024.",
+        "Peer routing is printed with the ring of d = 1024; papir's has d = 2048, and shorter messages.",
     ],
     blocks: &[PEER_ROUTING, CONTENT_DISCOVERY, CONTENT_RETRIEVAL],
 };
