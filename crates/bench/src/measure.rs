@@ -70,7 +70,9 @@ impl Prepared {
         let Description { scheme, sizes, security, failure_log2, shape, limits, .. } = self.server.describe();
         let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
         let (read, answer) = (tally.reads.seconds(), median(tally.answer.clone()));
-        let query_bytes = tally.upload as u64 - sizes.query_keys;
+        // A key that was sent ahead is not in the query.
+        let query_keys = if tally.ahead_bytes.is_some() { 0 } else { sizes.query_keys };
+        let query_bytes = tally.upload as u64 - query_keys;
         Report {
             scheme,
             records: shape.records(),
@@ -86,7 +88,7 @@ impl Prepared {
             hint_s: self.part(Part::Hint),
             material_s: self.part(Part::Material),
             offline_s: self.offline,
-            keys_bytes: sizes.keys + sizes.query_keys,
+            keys_bytes: sizes.keys + query_keys,
             query_bytes,
             query_payload_bytes: query_bytes.saturating_sub(envelope::OVERHEAD as u64),
             upload_bytes: tally.upload as u64,

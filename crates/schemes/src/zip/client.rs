@@ -45,7 +45,7 @@ pub struct State {
     sent: Vec<SentKey>,
 }
 
-/// LWE key that was sent ahead. It encrypts one query.
+/// LWE key of a number, sent with its query or ahead. It encrypts one query.
 struct SentKey {
     number: u64,
     digest: Digest,
@@ -127,12 +127,12 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
     }
 
     fn send_ahead(&self, state: &mut State, rng: &mut dyn CryptoRng) -> Result<ZipQuery> {
-        let (number, key, offsets) = self.masked_key(state, &mut SecretRng::new(rng))?;
-        let digest = self.public.digest;
+        let (key, offsets) = self.masked_key(state, &mut SecretRng::new(rng))?;
+        let number = key.number;
         state.sent.retain(|sent| {
-            sent.digest == digest && (sent.plaintexts.is_some() || number - sent.number <= PATIENCE)
+            sent.digest == key.digest && (sent.plaintexts.is_some() || number - sent.number <= PATIENCE)
         });
-        state.sent.push(SentKey { number, digest, key, plaintexts: None });
+        state.sent.push(key);
         Ok(ZipQuery { number, offsets: Some(offsets), parts: None })
     }
 
@@ -162,11 +162,11 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         check_indices(B::NAME, &self.params.shape(), indices, 1)?;
         let state = state.ok_or(Error::Session { scheme: B::NAME, what: "client state" })?;
         let mut rng = SecretRng::new(rng);
-        let (number, key, offsets, held) = match self.take_held(state) {
-            Some(SentKey { number, key, plaintexts, .. }) => (number, key, None, plaintexts),
+        let (SentKey { number, key, plaintexts: held, .. }, offsets) = match self.take_held(state) {
+            Some(key) => (key, None),
             None => {
-                let (number, key, offsets) = self.masked_key(state, &mut rng)?;
-                (number, key, Some(offsets), None)
+                let (key, offsets) = self.masked_key(state, &mut rng)?;
+                (key, Some(offsets))
             }
         };
         let Encrypted { secret: base, parts } =
@@ -196,15 +196,11 @@ impl<B: Base> ZipClient<B> {
         Some(state.sent.remove(held))
     }
 
-    /// A fresh LWE key, and the same masked with the next number's masks, which are used up.
+    /// A fresh LWE key of the next number, and its bits less that number's masks, which are used up.
     ///
     /// # Errors
     /// [`Error::Session`] if no number is left.
-    fn masked_key(
-        &self,
-        state: &mut State,
-        rng: &mut SecretRng,
-    ) -> Result<(u64, Zeroizing<Vec<u32>>, Vec<Vec<u16>>)> {
+    fn masked_key(&self, state: &mut State, rng: &mut SecretRng) -> Result<(SentKey, Vec<Vec<u16>>)> {
         let (compression, number) = (&self.params.compression, state.next);
         if number >= SENT_AHEAD {
             return Err(Error::Session { scheme: B::NAME, what: "an unused number" });
@@ -217,7 +213,7 @@ impl<B: Base> ZipClient<B> {
         let known = known.filter(|masks| masks.len() == compression.plaintexts());
         let masks = known.unwrap_or_else(|| state.decrypt_masks(compression, number, &NoProgress));
         let offsets = state.offsets(compression, &key, &masks)?;
-        Ok((number, key, offsets))
+        Ok((SentKey { number, digest: self.public.digest, key, plaintexts: None }, offsets))
     }
 
     /// Messages and distances of all rows: those of the hint, then those sent with their masks.

@@ -1,0 +1,67 @@
+//! Times how tickets of `zip` follow a change of few rows, beside a ticket anew.
+//!
+//! `cargo bench -p papir-schemes --bench tickets` prints, for each number of changed rows, the median
+//! time of some runs and its ratio to the time that one ciphertext of a new ticket takes in the same
+//! run. All changed rows belong to one ciphertext. It runs on one thread.
+
+use std::error::Error;
+use std::time::Instant;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_core::scheme::Choice;
+use papir_core::{Change, NoProgress, RecordBuffer, Shape};
+use papir_schemes::registry;
+
+const RUNS: u64 = 5;
+/// Columns of one-byte records: a row of the hint is a record's place in its column.
+const COLUMNS: u64 = 32;
+/// Ciphertexts of a ticket: a new one shares its table among them.
+const CIPHERTEXTS: u64 = 8;
+/// Rows of a ciphertext with moduli of 3,072 bits and one key bit in a plaintext.
+const ROWS: u64 = 191;
+
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    rayon::ThreadPoolBuilder::new().num_threads(1).build()?.install(measure)
+}
+
+fn measure() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let scheme = registry::by_name("zip")?;
+    let shape = Shape::of_bytes(COLUMNS * ROWS * CIPHERTEXTS, 1)?;
+    let records = RecordBuffer::zeroed(shape);
+    let candidate = scheme.candidate(shape, Choice::Columns(COLUMNS))?;
+    let server = scheme.setup_candidate(&candidate.parameters, &records, &mut rng, &NoProgress)?;
+    let registered = scheme.client(&server.public())?.register(&mut rng)?;
+    let (_, keys) = registered.ok_or("the scheme has no client keys")?;
+    let keys = server.accept_keys(&keys)?;
+    for rows in [1, 8] {
+        // The first records of as many rows.
+        let changes: Vec<Change> = (0..rows).map(|index| Change { index, record: vec![7] }).collect();
+        let changed = server.update(&changes, &mut rng, &NoProgress)?;
+        let (mut follow, mut ratios) = (Vec::new(), Vec::new());
+        for number in 0..RUNS {
+            let (anew, old) = timed(|| server.ticket(&keys, number, &NoProgress));
+            let old = old?;
+            let (time, found) = timed(|| changed.follow((&*server, &old), &keys, number, &NoProgress));
+            if found? != changed.ticket(&keys, number, &NoProgress)? {
+                return Err("another ticket than one made anew".into());
+            }
+            follow.push(time);
+            ratios.push(time * CIPHERTEXTS as f64 / anew);
+        }
+        println!("{rows} rows: {:.1} ms, {:.3} of a ciphertext", 1e3 * median(follow), median(ratios));
+    }
+    Ok(())
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let start = Instant::now();
+    let value = work();
+    (start.elapsed().as_secs_f64(), value)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
