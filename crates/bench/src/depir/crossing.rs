@@ -17,8 +17,8 @@ use crate::effort::Effort;
 use crate::report::titles;
 
 /// Numbers of records: of the paper's four sets, and others between them.
-const RECORDS: [u64; 9] =
-    [1 << 10, 7315, 46_376, 1 << 18, 1 << 20, 1 << 22, 15_020_334, 1 << 26, 185_250_786];
+const RECORDS: [u64; 10] =
+    [1 << 10, 7315, 46_376, 1 << 18, 1 << 19, 1 << 20, 1 << 22, 15_020_334, 1 << 26, 185_250_786];
 /// More variables have no whole tables that any memory holds.
 const MOST_VARIABLES: usize = 12;
 /// Variables of the paper's sets tiny and small.
@@ -163,8 +163,8 @@ impl<'a> Series<'a> {
                 format!("{:.1e}", outline.multiplications),
                 format!("{:.1e}", outline.lookups),
                 display(outline.table_bytes as u64),
-                format!("{:.1}", seconds * outline.indices() as f64),
-                format!("{:.3}", 1e3 * seconds),
+                format!("{:.3}", seconds * outline.indices() as f64),
+                format!("{:.4}", 1e3 * seconds),
                 "predicted".to_owned(),
             ]
         };
@@ -211,8 +211,8 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
         (Series::lines(&large), Series::tables(&large, large.memory)),
         (Series::paper_lines(&this), Series::paper_tables(&this)),
         (Series::paper_lines(&large), Series::paper_tables(&large)),
-        (Series::lines(&large), Series::tables(&large, FAR_MEMORY)),
     ];
+    let far = Series::tables(&large, FAR_MEMORY);
     let point = |report: &DepirReport| (report.records as f64, report.answer_ms_per_index);
     let mut rows: Vec<_> = measured.lines.iter().chain([&measured.tables]).map(measured_row).collect();
     let mut curves = vec![
@@ -223,7 +223,10 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
         rows.extend(lines.rows().into_iter().chain(tables.rows()));
         curves.extend([lines.curve(), tables.curve()]);
     }
+    rows.extend(far.rows());
+    curves.push(far.curve());
     let mut notes: Vec<String> = pairs.iter().map(|(lines, tables)| tables.against(lines)).collect();
+    notes.push(far.against(&pairs[1].0));
     notes.push(format!(
         "Predicted: counts of operations times {:.1e} s a product and {:.1e} s a look-up on one core, as \
          measured here. Lines have the fastest number of variables, as papir chooses it, and tables the one \
@@ -262,7 +265,7 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
 
 fn measured_row(report: &DepirReport) -> Vec<String> {
     let looked_up = report.tabulated.is_some();
-    let count = |counts: bool, number: u64| format!("{:.1e}", if counts { number as f64 } else { 0.0 });
+    let count = |number: u64| format!("{:.1e}", number as f64);
     vec![
         report.records.to_string(),
         format!("this machine, {} cores", report.threads),
@@ -270,11 +273,11 @@ fn measured_row(report: &DepirReport) -> Vec<String> {
         report.variables.to_string(),
         report.degree.to_string(),
         report.ring_degree.to_string(),
-        count(true, report.work.multiplications),
-        count(looked_up, report.work.points),
+        count(report.work.multiplications),
+        count(if looked_up { report.work.points } else { 0 }),
         display(report.table_bytes),
-        format!("{:.1}", report.answer_s),
-        format!("{:.3}", report.answer_ms_per_index),
+        format!("{:.3}", report.answer_s),
+        format!("{:.4}", report.answer_ms_per_index),
         "measured".to_owned(),
     ]
 }
