@@ -145,7 +145,7 @@ fn depir_answers_by_tables() {
 #[test]
 fn slow_queries_need_an_agreement() {
     let folder = Folder::new();
-    let (source, out) = (folder.write("long.bin", vec![7; 40_000 * 32]), folder.path("long.papir"));
+    let (source, out) = (folder.write("long.bin", vec![7; 400_000 * 32]), folder.path("long.papir"));
     let build =
         ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "32", "--scheme", "depir"];
     fails_with(&build, &["seconds", "at most 60, or --yes", "products", "of messages"]);
