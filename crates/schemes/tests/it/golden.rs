@@ -108,8 +108,8 @@ golden! {
     ];
     zipdouble: 15_000, 2, [
         "f8d9e0cacf9ca54b",
-        "6d3aa16599302f2b",
-        "412c6f41b37a091a",
+        "73321a2c2dd92f45",
+        "5e2dfdb231b2d529",
         "ff0d4e2b7e301526",
         "4306fe3b8b3e380f",
         "fa1dc5c09f4d6107",
