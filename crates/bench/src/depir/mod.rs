@@ -7,6 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `set` | measurement of one set, on lines or with the Kedlaya-Umans data structure |
+//! | `memory` | memory that a measurement needs |
 //! | `predicted` | costs of a set that are said before it is measured, or instead |
 //! | `crossing` | predicted times on lines and by whole tables, by number of records |
 //! | `estimate` | numbers of look-ups and table entries, estimated and exact |
@@ -17,6 +18,7 @@
 mod crossing;
 mod curves;
 mod estimate;
+mod memory;
 mod predicted;
 mod set;
 pub mod sheet;

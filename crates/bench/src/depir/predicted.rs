@@ -6,42 +6,14 @@ use papir_core::scheme::Parameters;
 use papir_plan::cost;
 use papir_plan::rates_file::LoadedRates;
 use papir_plan::units::bytes as display;
-use papir_schemes::depir::params::DepirParams;
-use papir_schemes::depir::simplex::{Simplex, terms};
+use papir_schemes::depir::simplex::Simplex;
 
+use super::memory::memory;
 use super::set::{Config, Set};
 use super::sheet::SheetReport;
 use crate::Result;
 use crate::effort::Effort;
-use crate::prepared::check_needed;
 use crate::report::titles;
-
-/// Memory of the program itself and of small buffers.
-const OTHER_BYTES: u64 = 32 << 20;
-
-/// Bytes of memory that a measurement needs on this many threads.
-///
-/// On lines, each thread evaluates a contraction of f modulo another prime. It has the contraction's
-/// coefficients twice, the second time in the form that the kernel reads.
-pub(super) fn memory(params: &DepirParams, threads: usize) -> u64 {
-    let description = params.describe();
-    let (ring, Simplex { variables, degree }) = (params.bv().ring(), params.simplex());
-    let contracted = threads.min(ring.len()) * 8 * terms(variables - 1, degree);
-    // As bytes, bodies, masks, starts and slopes; values before and after interpolation and in an answer.
-    let words = ring.len() * params.ring_degree();
-    let query = 4 * words * 5 * variables + 4 * words * 4 * (degree + 1);
-    // Records as stored, as read and as entries.
-    let records = 3 * description.shape.total_bytes();
-    description.sizes.database + records + (contracted + query) as u64 + OTHER_BYTES
-}
-
-/// Refuses parameters that need more than the free memory.
-///
-/// # Errors
-/// [`crate::Error::Usage`].
-pub(super) fn check_memory(params: &DepirParams, threads: usize) -> Result<()> {
-    check_needed("depir", memory(params, threads))
-}
 
 /// Predicted seconds of the setup and of an answer.
 fn seconds(description: &Description, rates: &Rates, threads: usize) -> [f64; 2] {
@@ -143,15 +115,5 @@ mod tests {
             assert_eq!((description.shape.records(), description.shape.record_bytes()), (records, 2));
             assert!(description.security.unwrap().bits >= 128.0 && description.failure_log2 <= -40.0);
         }
-    }
-
-    #[test]
-    fn sets_that_exceed_the_memory_are_refused() {
-        let params = Set::Medium.params().unwrap();
-        assert!(memory(&params, 2) - memory(&params, 1) >= 8 * 13_983_816);
-        let Some(free) = papir_store::free_memory() else { return };
-        assert!(check_memory(&Set::Least.params().unwrap(), 1).is_ok());
-        let error = check_needed("depir", 2 * free).unwrap_err().to_string();
-        assert!(error.contains("depir needs") && error.contains("of free memory"), "{error}");
     }
 }

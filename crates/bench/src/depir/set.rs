@@ -21,7 +21,7 @@ use papir_store::ScratchFolder;
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
-use super::predicted::check_memory;
+use super::memory::check_memory;
 use crate::clock::{median, timed};
 use crate::effort::Effort;
 use crate::memory::Resident;
