@@ -97,8 +97,8 @@ const BUILT_IN: &[Listing] = &[
         scheme: &Erased::<Zip>::new(),
         paper: "ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum)",
         purpose: "Clients that store nothing of the database and register 448 bytes once: the server \
-            prepares a ticket for each query in idle time. Clients that fetch tickets ahead \
-            (`papir hold`) get answers of half the length",
+            prepares a ticket for each query in idle time. Clients can send most of a lookup's \
+            traffic ahead (`papir hold`)",
         assumption: "decisional composite residuosity modulo the client's own m of 3,072 bits (which must \
             not be factored); and module-LWE of rank 5 over Z_{2³²}[X]/(X²⁵⁶ + 1) with a binary \
             secret, fresh for each query",

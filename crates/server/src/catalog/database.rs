@@ -208,6 +208,11 @@ impl Database {
         first.unwrap_or(self.query_bytes).max(1)
     }
 
+    /// Returns true for a query whose key was sent ahead.
+    pub(crate) fn is_sent_ahead(&self, query: &[u8]) -> bool {
+        query.len() as u64 == self.description.sizes.online
+    }
+
     /// Number of concatenated queries.
     pub(crate) fn count(&self, queries: &[u8]) -> usize {
         queries.len() / self.each(queries)

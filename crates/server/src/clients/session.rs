@@ -152,6 +152,12 @@ impl Registry {
         if numbers.len() != parts.len() {
             return Err(ClientError::TicketCount { found: numbers.len(), queries: parts.len() });
         }
+        // A number of the other kind belongs to no such query.
+        let is_foreign =
+            |(number, query): &(&u64, &&[u8])| (**number >= SENT_AHEAD) != database.is_sent_ahead(query);
+        if let Some((&number, _)) = numbers.iter().zip(&parts).find(is_foreign) {
+            return Err(ClientError::TicketUsed { number });
+        }
         let claim = |(&number, query): (&u64, &&[u8])| {
             let hash = *blake3::hash(query).as_bytes();
             Claim { number, version: database.version(), hash }
