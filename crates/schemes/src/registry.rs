@@ -153,7 +153,7 @@ const BUILT_IN: &[Listing] = &[
     Listing {
         scheme: &Erased::<Depir>::new(),
         paper: "Doubly-efficient PIR (Okada, Player, Pohmann, Weinert)",
-        purpose: "Thousands of lookups at once in a small database, of up to 2²⁰ records of 32 bytes: \
+        purpose: "Thousands of lookups at once in a small database, of up to 2²⁸ records of 32 bytes: \
             one query holds up to 32,768 indices, and one evaluation answers them all. The \
             server's time is linear in the database",
         assumption: "ring-LWE over Z_Q[X]/(Xⁿ + 1) with a ternary secret, fresh for each query",
