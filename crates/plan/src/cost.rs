@@ -1,4 +1,4 @@
-//! What a query costs, in words.
+//! The cost of a query, in words.
 
 use papir_core::Description;
 use papir_core::cost::Operation;

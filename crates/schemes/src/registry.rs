@@ -188,7 +188,7 @@ static ADDED: OnceLock<Addition> = OnceLock::new();
 pub struct Addition {
     /// The schemes and their rows.
     pub listings: &'static [Listing],
-    /// Those of batches. [`of_batches`] does not name them.
+    /// Their schemes of batches, which [`of_batches`] leaves out.
     pub batches: &'static [OfBatches],
 }
 

@@ -1,9 +1,9 @@
 //! Compression of many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴.
 //!
 //! The paper prints no numbers for this figure. It has no curve with s > 1, although its implementation
-//! extends Paillier to Damgård–Jurik for longer plaintexts; papir adds two. Its last curve is CDKS: packing into an RLWE
-//! encryption (Chen, Dai, Kim, Song). CDKS requires LWE and RLWE encryptions of the same dimension
-//! and modulus, so this curve uses those of papir's ring, d = 2048 and q ≈ 2⁵⁶.
+//! extends Paillier to Damgård–Jurik for longer plaintexts; papir adds two. Its last curve is CDKS:
+//! packing into an RLWE encryption (Chen, Dai, Kim, Song). CDKS requires LWE and RLWE encryptions of the
+//! same dimension and modulus, so this curve uses those of papir's ring, d = 2048 and q ≈ 2⁵⁶.
 
 use papir_core::Progress;
 use papir_kernels::bits::packed_len;

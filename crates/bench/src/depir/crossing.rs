@@ -1,4 +1,4 @@
-//! Where whole tables are faster than lines, by number of records.
+//! The figure of times on lines and by whole tables, by number of records.
 //!
 //! Times are counts of operations times rates, as in a plan ([`Outline::answer`]). The rates of this
 //! machine are those of the sets that the figure measures; a model gives those of a large machine.
@@ -193,7 +193,7 @@ impl<'a> Series<'a> {
             ),
             None => format!(
                 "{who} never cross {}: they hold at most {most} of these numbers of records, in {}, and take \
-                 {ratio:.1} times as long there.",
+                 {ratio:.2} times as long there.",
                 lines.name,
                 display(longest.table_bytes as u64),
             ),

@@ -150,7 +150,7 @@ const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms:
     row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)
 }
 
-/// A scheme that papir implements, for a client that holds its ticket.
+/// A scheme that papir implements, for a client that sends its key ahead.
 const fn held(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
     let choice = Choice::Registered { goal: Goal::MinCommunication, key_bits: None, hold: true };
     row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)

@@ -132,8 +132,8 @@ impl Connection {
 
     /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's state.
     /// These lookups are shorter, need no ticket and are faster to decode. Returns the number of lookups
-    /// that are prepared; the service prepares so many tickets ahead. The keys are valid for this
-    /// version of the database only.
+    /// that are prepared, which the number of tickets that the service prepares ahead limits. The keys
+    /// are valid for this version of the database only.
     ///
     /// # Errors
     /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`] for

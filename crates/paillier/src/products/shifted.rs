@@ -1,8 +1,8 @@
 //! Products of ciphertexts raised to powers of two.
 
-use super::super::integer::{from_words, to_words};
 use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
+use crate::integer::{from_words, to_words};
 use crate::public::PublicKey;
 
 /// The place of a factor f: product number `product` is multiplied by (f/d)^(2^(step·`position`)).
@@ -18,7 +18,8 @@ pub struct Place {
 /// by its place. `step` is the number of bits between positions. Calls `pause` between steps of some
 /// milliseconds.
 ///
-/// All products share the squarings' order (Horner's rule), so that many cost little more than one.
+/// Products are combined by Horner's rule, all at once, so that the lanes of a squaring are shared: up
+/// to eight products cost as much as one.
 ///
 /// # Errors
 /// [`Error::Length`] unless there are as many places as factors, [`Error::OutOfBounds`] for the place of

@@ -154,7 +154,7 @@ mod tests {
     use crate::depir::evaluation::{Tables, Tabulated};
     use crate::depir::params::DepirParams;
 
-    /// Where a database is served, an outline has the work and the tables of its parameters.
+    /// An outline has the work and the tables of the parameters of a database that is served.
     #[test]
     fn outlines_are_those_of_parameters() {
         let shape = Shape::of_bytes(7315, 2).unwrap();

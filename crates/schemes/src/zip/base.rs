@@ -184,7 +184,7 @@ pub struct Figures {
 
 /// An encrypted place.
 pub struct Encrypted<S> {
-    /// What decodes the answer, in addition to the key under H.
+    /// The secret that decodes the answer, in addition to the key under H.
     pub secret: S,
     /// Words of each part of the query.
     pub parts: Vec<Vec<u32>>,

@@ -17,7 +17,7 @@
 //! | `Extract` | [`client::ZipClient`]'s `extract` |
 //! | ck_r, many of them from one seed (4.3) | [`wire::Keys`]' `masks` |
 //! | one ciphertext for answer and hint (4.3) | `hint` |
-//! | with client storage (4.3): the client downloads its ticket beforehand | [`client::ZipClient`]'s `hold` |
+//! | with client storage (4.3) | [`client::ZipClient`]'s `send_ahead` and `hold` |
 //! | batches (3.3, 3.3.3) | `slots` |
 //! | packed compression keys (6, Appendix A) | `key_bits` of [`params::ZipParams::new`]: t bits of s in one plaintext |
 //! | Theorem 3 | `noise`, whose bound includes rounding and the spill between slots |
@@ -39,9 +39,11 @@
 //! - The known means of rounding and spill are subtracted, which halves both variances.
 //! - The query's words are rounded.
 //! - Packed keys are combined with batches.
+//! - A client that stores something stores its LWE key and ⟨H, s⟩, and sends ck_o beforehand. In the
+//!   paper it downloads its ticket beforehand, and sends ck_o with the query.
 //!
 //! A number masks one LWE key and is used once: a second query under it would show the server the
-//! difference of two keys. The client stores the next number on disk before it sends a query, and the
+//! difference of two keys. A key encrypts one query. The client stores the next number on disk before it sends a query, and the
 //! server's registry answers a second query with a number only if it repeats the first.
 
 mod base;
