@@ -7,3 +7,4 @@ pub mod interpolation;
 pub mod matrix;
 pub mod poly;
 pub mod simplex;
+pub mod wide;

@@ -7,7 +7,7 @@ use common::{Bench, median, seconds};
 use papir_kernels::gadget::{self, Gadget2};
 use papir_kernels::ntt::NttTable;
 use papir_kernels::pointwise::{self, Modulus};
-use papir_kernels::{Backend, galois, monomial};
+use papir_kernels::{Backend, galois, monomial, wide};
 
 mod common;
 
@@ -15,6 +15,9 @@ mod common;
 const Q: u32 = 1_073_479_681;
 /// A second prime, for pairs of residues.
 const Q2: u32 = 1_073_184_769;
+
+/// The largest prime below 2⁵⁰ that is 1 modulo 4096.
+const WIDE: u64 = 1_125_899_906_826_241;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(mut bench) = Bench::from_args() else {
@@ -29,6 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         slotwise(&mut bench, backend, degree);
         digits(&mut bench, backend, degree)?;
         rotations(&mut bench, backend, degree);
+        wide_transforms(&mut bench, backend)?;
+        wide_slotwise(&mut bench, backend, degree)?;
     }
     Ok(())
 }
@@ -182,4 +187,119 @@ fn rotations(bench: &mut Bench, backend: Backend, degree: usize) {
         monomial::dft_mod_with(backend, &mut polys, degree, q, &mut scratch);
     });
     bench.agree("dft_mod", backend, || polys);
+}
+
+/// Reproducible words below a wide bound.
+fn wide_words(length: usize, bound: u64) -> Vec<u64> {
+    let words = (1..=length as u64).map(|k| k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12);
+    words.map(|word| word % bound).collect()
+}
+
+/// A primitive 2d-th root of unity modulo `WIDE`.
+fn wide_root(d: usize) -> u64 {
+    let modulus = wide::Modulus::new(WIDE);
+    let pow = |g: u64| {
+        let (mut square, mut result, mut e) = (g, 1, (WIDE - 1) / (2 * d as u64));
+        while e > 0 {
+            if e & 1 == 1 {
+                result = modulus.mul(result, square);
+            }
+            (square, e) = (modulus.mul(square, square), e / 2);
+        }
+        result
+    };
+    let fits = |root: &u64| wide::NttTable::new(WIDE, *root, d).is_ok();
+    (2..100).map(pow).find(fits).unwrap_or(0)
+}
+
+fn wide_transforms(bench: &mut Bench, backend: Backend) -> Result<(), Box<dyn std::error::Error>> {
+    for d in bench.pick([512, 1024, 2048], [16, 64, 128]) {
+        let table = wide::NttTable::new(WIDE, wide_root(d), d)?;
+        let name = format!("wide forward {d}");
+        let mut x = wide_words(d, WIDE);
+        time(bench, &name, backend, || {
+            table.forward_with(backend, &mut x);
+        });
+        bench.agree(&name, backend, || x);
+        let mut x = wide_words(d, WIDE);
+        time(bench, &format!("wide forward_lazy {d}"), backend, || {
+            table.forward_lazy_with(backend, &mut x);
+        });
+        let name = format!("wide inverse {d}");
+        let mut x = wide_words(d, WIDE);
+        time(bench, &name, backend, || {
+            table.inverse_with(backend, &mut x);
+        });
+        bench.agree(&name, backend, || x);
+    }
+    Ok(())
+}
+
+fn wide_slotwise(
+    bench: &mut Bench,
+    backend: Backend,
+    degree: usize,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let q = wide::Modulus::new(WIDE);
+    let a = wide_words(4 * degree, 4 * WIDE);
+    let b = [1, 2].map(|step| wide_words(4 * degree, WIDE / step));
+    let [mut out, mut second] = [vec![0; degree], vec![0; degree]];
+    time(bench, "wide add_assign", backend, || {
+        wide::add_assign_with(backend, &mut out, &b[0][..degree], q);
+    });
+    bench.agree("wide add_assign", backend, || &out);
+    time(bench, "wide mul", backend, || {
+        wide::mul_with(backend, &mut out, &a[..degree], &b[0][..degree], q);
+    });
+    bench.agree("wide mul", backend, || &out);
+    time(bench, "wide scale", backend, || {
+        wide::scale_with(backend, &mut out, &a[..degree], 12345, q);
+    });
+    bench.agree("wide scale", backend, || &out);
+    time(bench, "wide reduce", backend, || {
+        wide::reduce_with(backend, &mut out, &a[..degree], q);
+    });
+    bench.agree("wide reduce", backend, || &out);
+    time(bench, "wide dot, 4 rows", backend, || {
+        wide::dot_with(backend, &mut out, &a, &b[0], q);
+    });
+    bench.agree("wide dot, 4 rows", backend, || &out);
+    time(bench, "wide dot_pair, 4 rows", backend, || {
+        wide::dot_pair_with(backend, [&mut out, &mut second], &a, [&b[0], &b[1]], q);
+    });
+    bench.agree("wide dot_pair, 4 rows", backend, || (&out, &second));
+    time(bench, "wide rotate", backend, || {
+        wide::rotate_with(backend, &mut out, &b[0][..degree], 45, q);
+    });
+    bench.agree("wide rotate", backend, || &out);
+    time(bench, "wide automorphism", backend, || {
+        wide::automorphism_with(backend, &mut out, &b[0][..degree], 5, q);
+    });
+    bench.agree("wide automorphism", backend, || &out);
+    let bytes: Vec<u8> = out.iter().map(|&word| word as u8).collect();
+    time(bench, "wide from_bytes_lazy", backend, || {
+        wide::from_bytes_lazy_with(backend, &mut out, &bytes, q);
+    });
+    bench.agree("wide from_bytes_lazy", backend, || &out);
+    let mut packed = vec![0; wide::packed::packed_len(degree)];
+    wide::packed::pack_with(backend, &mut packed, &b[0][..degree]);
+    time(bench, "wide unpack", backend, || {
+        wide::packed::unpack_with(backend, &mut out, &packed);
+    });
+    bench.agree("wide unpack", backend, || &out);
+    let gadget = wide::Gadget::new(WIDE, 13, 0, 4)?;
+    let (mut digits, mut lazy) = (vec![0; 4 * degree], vec![0; 4 * degree]);
+    time(bench, "wide decompose, 4", backend, || {
+        wide::decompose_with(backend, &gadget, &mut digits, &b[0][..degree]);
+    });
+    bench.agree("wide decompose, 4", backend, || &digits);
+    time(bench, "wide decompose_lazy, 4", backend, || {
+        wide::decompose_lazy_with(backend, &gadget, &mut lazy, &b[0][..degree]);
+    });
+    bench.agree("wide decompose_lazy, 4", backend, || &lazy);
+    time(bench, "wide from_signed", backend, || {
+        wide::from_signed_with(backend, &mut out, &digits[..degree], q);
+    });
+    bench.agree("wide from_signed", backend, || &out);
+    Ok(())
 }

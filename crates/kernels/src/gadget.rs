@@ -4,6 +4,7 @@ use crate::dispatch::same_length;
 use crate::modulus::Modulus;
 
 pub(crate) mod base;
+pub(crate) mod digits;
 
 pub use base::{Gadget2, GadgetError};
 

@@ -49,6 +49,7 @@ pub mod peak;
 pub mod pointwise;
 pub mod poly_eval;
 pub mod small_prime;
+pub mod wide;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

@@ -11,4 +11,4 @@ pub(crate) mod matvec_u4;
 pub(crate) mod matvec_u8;
 pub(crate) mod neon;
 
-pub(crate) use crate::portable::{galois, ntt, peak, poly_eval};
+pub(crate) use crate::portable::{galois, ntt, peak, poly_eval, wide, wide_ntt, wide_packed};

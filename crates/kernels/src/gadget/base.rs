@@ -1,8 +1,9 @@
 //! Constants of a gadget decomposition modulo two primes.
 
+use super::digits::Digits;
 use crate::modulus::Factor;
 
-/// Error from [`Gadget2::new`].
+/// Error from [`Gadget2::new`] and [`crate::wide::Gadget::new`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GadgetError {
     /// The moduli are not two coprime odd numbers from 3 to 2³⁰.
@@ -12,6 +13,12 @@ pub enum GadgetError {
         q1: u32,
         /// The second modulus.
         q2: u32,
+    },
+    /// The modulus of a wide gadget is not an odd number from 3 to 2⁵⁰.
+    #[error("modulus {q}: expected an odd number from 3 to 2^50")]
+    WideModulus {
+        /// The modulus.
+        q: u64,
     },
     /// The digits do not fit their words.
     #[error(
@@ -37,20 +44,12 @@ pub enum GadgetError {
 pub struct Gadget2 {
     pub(crate) q1: u32,
     pub(crate) q2: u32,
-    log_base: u32,
-    drop: u32,
-    levels: usize,
+    pub(crate) digits: Digits,
     /// 1/q₁ mod q₂.
     inverse: Factor,
     /// The least multiple of q₂ that is at least q₁; keeps r₂ − r₁ from becoming negative.
     lift: u32,
-    /// `BIAS`, half a unit for rounding, and half a base at every digit below the top.
-    offset: u64,
 }
-
-/// Makes every shifted word positive. As a multiple of every 2^shift, it adds a constant to the top
-/// digit and nothing to the others.
-const BIAS: u64 = 1 << 62;
 
 impl Gadget2 {
     /// A decomposition of values modulo q1·q2, without their lowest `drop` bits, into `levels`
@@ -62,53 +61,41 @@ impl Gadget2 {
         let fits = |q: u32| q >= 3 && q % 2 == 1 && q < 1 << 30;
         let inverse = inverse_modulo(q1, q2).filter(|_| fits(q1) && fits(q2));
         let inverse = inverse.ok_or(GadgetError::Moduli { q1, q2 })?;
-        let gadget = Self {
-            q1,
-            q2,
-            log_base,
-            drop,
-            levels,
-            inverse: Factor::new(inverse, q2),
-            lift: q1.div_ceil(q2) * q2,
-            offset: offset(log_base, drop, levels),
-        };
-        let digits = GadgetError::Digits { log_base, drop, levels };
-        let fits = gadget.shape_fits() && gadget.top_bound() < 1 << 31;
-        fits.then_some(gadget).ok_or(digits)
+        let half = u64::from(q1) * u64::from(q2) / 2;
+        let digits = Digits::new(log_base, drop, levels).filter(|digits| digits.top_bound(half) < 1 << 31);
+        let digits = digits.ok_or(GadgetError::Digits { log_base, drop, levels })?;
+        Ok(Self { q1, q2, digits, inverse: Factor::new(inverse, q2), lift: q1.div_ceil(q2) * q2 })
     }
 
     /// The largest absolute value of a digit.
     pub(crate) fn largest_digit(&self) -> u64 {
-        self.top_bound().max(if self.levels > 1 { (1 << self.log_base) / 2 } else { 0 })
+        self.digits.largest(self.modulus() / 2)
     }
 
-    /// True if base and levels are in range and every shift is at most 60 bits.
-    fn shape_fits(&self) -> bool {
-        let top = top_shift(self.log_base, self.drop, self.levels);
-        (1..=30).contains(&self.log_base) && self.levels >= 1 && top <= 60
+    /// q₁·q₂.
+    #[inline(always)]
+    fn modulus(&self) -> u64 {
+        u64::from(self.q1) * u64::from(self.q2)
     }
 
     /// log₂ of the base.
     pub const fn log_base(&self) -> u32 {
-        self.log_base
+        self.digits.log_base
     }
 
     /// The number of low bits rounded away.
     pub const fn drop(&self) -> u32 {
-        self.drop
+        self.digits.drop
     }
 
     /// The number of digits.
     pub const fn levels(&self) -> usize {
-        self.levels
+        self.digits.levels
     }
 
     /// The largest absolute value of the top digit, reached at one end of the centred range.
     pub fn top_bound(&self) -> u64 {
-        let half = u64::from(self.q1) * u64::from(self.q2) / 2;
-        let ends = [half, half.wrapping_neg()];
-        let top = ends.map(|end| self.top_digit(end.wrapping_add(self.offset)));
-        top[0].unsigned_abs().max(top[1].unsigned_abs())
+        self.digits.top_bound(self.modulus() / 2)
     }
 
     /// The centred x plus the offset that turns plain digits into balanced ones.
@@ -119,51 +106,8 @@ impl Gadget2 {
         let (q1, q2) = (u64::from(self.q1), self.q2);
         let lazy = self.inverse.mul_lazy(r2 + self.lift - r1, q2);
         let garner = lazy.min(lazy.wrapping_sub(q2));
-        let x = u64::from(r1) + q1 * u64::from(garner);
-        let q = q1 * u64::from(q2);
-        // All ones if x > q/2: both are below 2⁶⁰, so the difference keeps its sign.
-        let above = ((q / 2) as i64 - x as i64) >> 63;
-        x.wrapping_sub(q & above as u64).wrapping_add(self.offset)
+        self.digits.shifted(u64::from(r1) + q1 * u64::from(garner), self.modulus())
     }
-
-    /// Digit `level` of a shifted word, for a level below the top.
-    ///
-    /// The offset has added B/2 to it; its subtraction gives the range [−B/2, B/2).
-    #[inline(always)]
-    pub(crate) fn digit(&self, shifted: u64, level: usize) -> i32 {
-        let bits = shifted >> (self.drop + self.log_base * level as u32);
-        let base = 1u32 << self.log_base;
-        (bits as u32 & (base - 1)) as i32 - (base / 2) as i32
-    }
-
-    /// The top digit of a shifted word.
-    #[inline(always)]
-    pub(crate) fn top_digit(&self, shifted: u64) -> i64 {
-        let shift = top_shift(self.log_base, self.drop, self.levels);
-        (shifted >> shift) as i64 - (BIAS >> shift) as i64
-    }
-}
-
-/// The bit at which the top digit starts.
-#[inline(always)]
-const fn top_shift(log_base: u32, drop: u32, levels: usize) -> u32 {
-    let below = (levels as u32).saturating_sub(1);
-    drop.saturating_add(log_base.saturating_mul(below))
-}
-
-/// The number that, added before shifting, rounds to nearest and balances the digits below the top.
-///
-/// Returns 0 for shapes that [`Gadget2::new`] refuses, where the shifts would overflow.
-fn offset(log_base: u32, drop: u32, levels: usize) -> u64 {
-    if log_base == 0 || top_shift(log_base, drop, levels) > 60 {
-        return 0;
-    }
-    let rounding = (1u64 << drop) / 2;
-    let halves = (0..levels.saturating_sub(1)).map(|level| {
-        let bit = drop + log_base * (level as u32 + 1) - 1;
-        1u64 << bit
-    });
-    BIAS + rounding + halves.sum::<u64>()
 }
 
 /// 1/a mod m by the extended Euclidean algorithm, if it exists.

@@ -3,7 +3,7 @@
 use crate::modulus::Factor;
 
 /// The smallest and largest number of coefficients.
-const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
+pub(crate) const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
 
 /// Error from [`NttTable::new`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! Balanced digits: a block of shifted words, then one pass for each digit.
 
 use crate::gadget::base::Gadget2;
+use crate::gadget::digits::Digits;
 use crate::modulus::Modulus;
 
 /// Words that are shifted before their digits are written; they stay in the first-level cache.
@@ -18,7 +19,7 @@ pub(crate) fn decompose(gadget: &Gadget2, digits: &mut [i32], r1: &[u32], r2: &[
         for level in 0..gadget.levels() {
             let start = level * d + block * BLOCK;
             let out = &mut digits[start..start + shifted.len()];
-            write_level(gadget, level, out, shifted);
+            write_level(&gadget.digits, level, out, shifted);
         }
     }
 }
@@ -34,7 +35,7 @@ pub(crate) fn decompose_lazy(gadget: &Gadget2, out1: &mut [u32], out2: &mut [u32
         }
         for level in 0..gadget.levels() {
             let place = level * d + block * BLOCK..level * d + block * BLOCK + shifted.len();
-            write_level(gadget, level, digits, shifted);
+            write_level(&gadget.digits, level, digits, shifted);
             let outs = out1[place.clone()].iter_mut().zip(&mut out2[place]);
             for ((out1, out2), &digit) in outs.zip(&*digits) {
                 *out1 = gadget.q1.wrapping_add_signed(digit);
@@ -46,14 +47,14 @@ pub(crate) fn decompose_lazy(gadget: &Gadget2, out1: &mut [u32], out2: &mut [u32
 
 /// Digit `level` of a block of shifted words.
 #[inline(always)]
-fn write_level(gadget: &Gadget2, level: usize, out: &mut [i32], shifted: &[u64]) {
-    if level + 1 == gadget.levels() {
+pub(super) fn write_level(digits: &Digits, level: usize, out: &mut [i32], shifted: &[u64]) {
+    if level + 1 == digits.levels {
         for (out, &shifted) in out.iter_mut().zip(shifted) {
-            *out = gadget.top_digit(shifted) as i32;
+            *out = digits.top_digit(shifted) as i32;
         }
     } else {
         for (out, &shifted) in out.iter_mut().zip(shifted) {
-            *out = gadget.digit(shifted, level);
+            *out = digits.digit(shifted, level);
         }
     }
 }

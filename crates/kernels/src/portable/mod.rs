@@ -18,3 +18,7 @@ pub(crate) mod peak;
 pub(crate) mod pointwise;
 pub(crate) mod poly_eval;
 pub(crate) mod small_prime;
+pub(crate) mod wide;
+pub(crate) mod wide_gadget;
+pub(crate) mod wide_ntt;
+pub(crate) mod wide_packed;

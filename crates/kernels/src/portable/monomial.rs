@@ -94,8 +94,9 @@ fn runs(d: usize, shift: usize) -> (usize, usize, bool) {
     (wrapped, d - wrapped, shift < d)
 }
 
+/// out = a·X^shift.
 #[inline(always)]
-fn rotate<W: Words>(out: &mut [W::Word], a: &[W::Word], shift: usize, words: W) {
+pub(super) fn rotate<W: Words>(out: &mut [W::Word], a: &[W::Word], shift: usize, words: W) {
     let (out_split, a_split, negate_wrapped) = runs(a.len(), shift);
     let (out_low, out_high) = out.split_at_mut(out_split);
     let (a_low, a_high) = a.split_at(a_split);

@@ -22,3 +22,4 @@ mod mat32;
 mod ntt;
 mod poly_eval;
 pub(crate) mod sse2;
+mod wide_ntt;

@@ -17,3 +17,4 @@ mod peak;
 mod pointwise;
 mod poly_eval;
 mod small_prime;
+mod wide;

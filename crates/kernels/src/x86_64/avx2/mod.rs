@@ -10,3 +10,7 @@ pub(crate) mod matvec_u8;
 pub(crate) mod ntt;
 pub(crate) mod peak;
 pub(crate) mod poly_eval;
+pub(crate) mod wide;
+mod wide_lanes;
+pub(crate) mod wide_ntt;
+pub(crate) mod wide_packed;

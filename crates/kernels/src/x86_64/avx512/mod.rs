@@ -12,3 +12,7 @@ pub(crate) mod ntt;
 pub(crate) mod peak;
 pub(crate) mod poly_eval;
 mod transpose;
+pub(crate) mod wide;
+mod wide_lanes;
+pub(crate) mod wide_ntt;
+pub(crate) mod wide_packed;

@@ -1,0 +1,53 @@
+//! Balanced digits modulo a wide prime: a block of shifted words, then one pass for each digit.
+
+use super::gadget::write_level;
+use crate::wide::gadget::Gadget;
+
+/// Words that are shifted before their digits are written; they stay in the first-level cache.
+const BLOCK: usize = 128;
+
+#[inline(always)]
+pub(crate) fn decompose(gadget: &Gadget, digits: &mut [i32], words: &[u64]) {
+    let d = words.len();
+    let mut shifted = [0u64; BLOCK];
+    for (block, words) in words.chunks(BLOCK).enumerate() {
+        let shifted = &mut shifted[..words.len()];
+        shift(gadget, shifted, words);
+        for level in 0..gadget.levels() {
+            let start = level * d + block * BLOCK;
+            let out = &mut digits[start..start + shifted.len()];
+            write_level(&gadget.digits, level, out, shifted);
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn decompose_lazy(gadget: &Gadget, out: &mut [u64], words: &[u64]) {
+    let d = words.len();
+    let mut shifted = [0u64; BLOCK];
+    for (block, words) in words.chunks(BLOCK).enumerate() {
+        let shifted = &mut shifted[..words.len()];
+        shift(gadget, shifted, words);
+        for level in 0..gadget.levels() {
+            let start = level * d + block * BLOCK;
+            let out = &mut out[start..start + shifted.len()];
+            if level + 1 == gadget.levels() {
+                for (out, &shifted) in out.iter_mut().zip(&*shifted) {
+                    *out = gadget.q.wrapping_add_signed(gadget.digits.top_digit(shifted));
+                }
+            } else {
+                for (out, &shifted) in out.iter_mut().zip(&*shifted) {
+                    *out = gadget.q.wrapping_add_signed(gadget.digits.digit(shifted, level).into());
+                }
+            }
+        }
+    }
+}
+
+/// Centres words and adds the offset of the digits.
+#[inline(always)]
+fn shift(gadget: &Gadget, shifted: &mut [u64], words: &[u64]) {
+    for (shifted, &word) in shifted.iter_mut().zip(words) {
+        *shifted = gadget.shifted(word);
+    }
+}
