@@ -3,8 +3,7 @@
 //! Digits are balanced and the low bits are rounded, not floored, so that the dropped part is a
 //! centred error (InsPIRe, appendix G.1).
 
-use papir_kernels::gadget::{Gadget2, decompose, decompose_lazy};
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Ring, Values};
 
 /// Parameters of a gadget decomposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,21 +36,20 @@ pub enum GadgetError {
 
 /// A gadget decomposition for one ring.
 #[derive(Clone, Debug)]
-pub struct Gadget {
+pub struct Gadget<R: CyclotomicRing = Ring> {
     params: GadgetParams,
-    digits: Gadget2,
+    digits: R::Digits,
 }
 
-impl Gadget {
+impl<R: CyclotomicRing> Gadget<R> {
     /// Creates the decomposition of coefficients of R_q.
     ///
     /// # Errors
     /// [`GadgetError`] if the digits do not fit machine words or do not cover q.
-    pub fn new(ring: &Ring, params: GadgetParams) -> Result<Self, GadgetError> {
-        let [q1, q2] = ring.primes().map(|prime| prime.value());
-        let digits = Gadget2::new(q1, q2, params.log_base, params.drop, params.levels)?;
+    pub fn new(ring: &R, params: GadgetParams) -> Result<Self, GadgetError> {
+        let (digits, found) = ring.digits(params.log_base, params.drop, params.levels)?;
         // Noise bounds assume all digits at most half the base; the top digit takes the remainder.
-        let (found, expected) = (digits.top_bound(), (1 << params.log_base) / 2);
+        let expected = (1 << params.log_base) / 2;
         if found > expected {
             return Err(GadgetError::TopDigit { found, expected });
         }
@@ -74,19 +72,22 @@ impl Gadget {
     }
 
     /// Writes the digits of each coefficient: ℓ·d words, lowest digits first.
-    pub fn decompose(&self, poly: &Poly<Coefficients>, digits: &mut [i32]) {
-        let [first, second] = poly.parts();
-        decompose(&self.digits, digits, first, second);
+    pub fn decompose(&self, poly: &Poly<Coefficients, R::Word>, digits: &mut [i32]) {
+        R::decompose(&self.digits, poly, digits);
     }
 
-    /// Writes the digits as residues below 2q, ℓ·d words for each prime, lowest digits first.
-    pub fn decompose_lazy(&self, poly: &Poly<Coefficients>, first: &mut [u32], second: &mut [u32]) {
-        let [residues1, residues2] = poly.parts();
-        decompose_lazy(&self.digits, first, second, residues1, residues2);
+    /// Writes the digits as residues below twice each prime: ℓ·d words for each prime, lowest
+    /// digits first.
+    pub fn decompose_lazy(&self, poly: &Poly<Coefficients, R::Word>, digits: &mut [&mut [R::Word]]) {
+        R::decompose_lazy(&self.digits, poly, digits);
     }
 
     /// Returns the digits as ℓ ring elements in values, lowest first.
-    pub fn decompose_to_values(&self, ring: &Ring, poly: &Poly<Coefficients>) -> Vec<Poly<Values>> {
+    pub fn decompose_to_values(
+        &self,
+        ring: &R,
+        poly: &Poly<Coefficients, R::Word>,
+    ) -> Vec<Poly<Values, R::Word>> {
         let mut digits = vec![0; self.levels() * ring.degree()];
         self.decompose(poly, &mut digits);
         digits.chunks_exact(ring.degree()).map(|digit| ring.forward(ring.from_signed(digit))).collect()

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use papir_ring::prg::Seed;
-use papir_ring::{Accumulator, Poly, Ring, Values};
+use papir_ring::{Accumulator, CyclotomicRing, Poly, Ring, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -15,24 +15,34 @@ use crate::rlwe::encrypt;
 use crate::secret::SecretKey;
 
 /// Expands ℓ masks w from the public seed, each from its own stream.
-pub fn masks(ring: &Ring, seed: &Seed, label: &str, levels: usize) -> Vec<Poly<Values>> {
+pub fn masks<R: CyclotomicRing>(
+    ring: &R,
+    seed: &Seed,
+    label: &str,
+    levels: usize,
+) -> Vec<Poly<Values, R::Word>> {
     masks_from(ring, seed, label, 0..levels)
 }
 
 /// Expands the masks with these indices from the public seed, each from its own stream.
-pub fn masks_from(ring: &Ring, seed: &Seed, label: &str, rows: Range<usize>) -> Vec<Poly<Values>> {
+pub fn masks_from<R: CyclotomicRing>(
+    ring: &R,
+    seed: &Seed,
+    label: &str,
+    rows: Range<usize>,
+) -> Vec<Poly<Values, R::Word>> {
     rows.map(|i| ring.uniform(&mut seed.expand(label, i as u64))).collect()
 }
 
 /// KS.Setup: returns the bodies y for masks w, from the key `source` (in values) to `target`.
-pub fn generate(
-    params: &RlweParams,
-    target: &SecretKey,
-    source: &Poly<Values>,
-    masks: &[Poly<Values>],
-    gadget: &Gadget,
+pub fn generate<R: CyclotomicRing>(
+    params: &RlweParams<R>,
+    target: &SecretKey<R::Word>,
+    source: &Poly<Values, R::Word>,
+    masks: &[Poly<Values, R::Word>],
+    gadget: &Gadget<R>,
     rng: &mut dyn CryptoRng,
-) -> Vec<Poly<Values>> {
+) -> Vec<Poly<Values, R::Word>> {
     let body = |(i, mask)| {
         let scaled = Zeroizing::new(params.ring().scale(source, gadget.factor(i)));
         encrypt(params, target, mask, &scaled, rng)

@@ -14,6 +14,7 @@
 //! | [`rows`] | key switching (KS.Switch), external product | InsPIRe, section 2 and Lemma 2 |
 //! | [`bootstrap`] | blind rotation, traces, circuit bootstrapping, digit decomposition | Pirouette, section 3 |
 //! | [`bv`] | somewhat homomorphic encryption (BV) | Brakerski, Vaikuntanathan 2011 |
+//! | [`wide`] | the same types over one prime below 2⁵⁰ | |
 //! | [`noise`] | noise variances, failure probabilities | InsPIRe, Theorems 2, 9, 10 |
 //!
 //! Every mask (the public, uniform half of an encryption) is expanded from its own seeded stream.
@@ -36,3 +37,4 @@ pub mod rows;
 pub mod secret;
 pub mod security;
 pub mod selection;
+pub mod wide;

@@ -1,6 +1,6 @@
 //! Modulus switching with rounding to nearest (InsPIRe, Lemma 9).
 
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Values};
 
 /// Switches between a modulus q and 2^k.
 #[derive(Clone, Copy, Debug)]
@@ -48,14 +48,22 @@ pub fn switch(x: u64, from: u64, to: u64) -> u64 {
 }
 
 /// Rounds the coefficients of public ring elements to `bits` bits, the wire form of key material.
-pub fn round_elements(ring: &Ring, bits: u32, elements: Vec<Poly<Values>>) -> Vec<u64> {
+pub fn round_elements<R: CyclotomicRing>(
+    ring: &R,
+    bits: u32,
+    elements: Vec<Poly<Values, R::Word>>,
+) -> Vec<u64> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
     let words = elements.into_iter().flat_map(|element| ring.to_words(&ring.inverse(element)));
     words.map(|word| switch.down(word)).collect()
 }
 
 /// Lifts the output of [`round_elements`] back to q; `words` holds d words for each ring element.
-pub fn lift_elements(ring: &Ring, bits: u32, words: &[u64]) -> Vec<Poly<Coefficients>> {
+pub fn lift_elements<R: CyclotomicRing>(
+    ring: &R,
+    bits: u32,
+    words: &[u64],
+) -> Vec<Poly<Coefficients, R::Word>> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
     let lift = |words: &[u64]| words.iter().map(|&word| switch.up(word)).collect::<Vec<_>>();
     words.chunks_exact(ring.degree()).map(|words| ring.from_words(&lift(words))).collect()

@@ -3,7 +3,7 @@
 //! Parameters below 128 bits of security require the explicit constructor [`RlweParams::insecure`].
 
 use papir_ring::sample::Gaussian;
-use papir_ring::{Ring, RingError};
+use papir_ring::{CyclotomicRing, Ring, RingError};
 
 use crate::security::{self, InsecureError, Row, Secret};
 
@@ -47,8 +47,8 @@ impl Literal {
 
 /// Checked parameters with the ring's and the sampler's tables.
 #[derive(Clone, Debug)]
-pub struct RlweParams {
-    ring: Ring,
+pub struct RlweParams<R = Ring> {
+    ring: R,
     error: Gaussian,
     secret: Secret,
     security: Option<&'static Row>,
@@ -68,11 +68,7 @@ impl RlweParams {
     /// # Errors
     /// [`ParamsError`].
     pub fn with_secret(literal: Literal, secret: Secret) -> Result<Self, ParamsError> {
-        let mut params = Self { secret, ..Self::insecure(literal)? };
-        let log2_q = (params.ring.modulus() as f64).log2();
-        let row = security::require_128(literal.degree, log2_q, secret, literal.sigma)?;
-        params.security = Some(row);
-        Ok(params)
+        Self::over(Ring::new(literal.degree, literal.primes)?, secret, literal.sigma)
     }
 
     /// Builds parameters without a security check, for tests at small degrees.
@@ -80,13 +76,32 @@ impl RlweParams {
     /// # Errors
     /// [`ParamsError::Ring`] or [`ParamsError::Sigma`].
     pub fn insecure(literal: Literal) -> Result<Self, ParamsError> {
-        let ring = Ring::new(literal.degree, literal.primes)?;
-        let error = Gaussian::new(literal.sigma)?;
-        Ok(Self { ring, error, secret: Secret::ErrorLike, security: None })
+        Self::insecure_over(Ring::new(literal.degree, literal.primes)?, Secret::ErrorLike, literal.sigma)
+    }
+}
+
+impl<R: CyclotomicRing> RlweParams<R> {
+    /// Checks a ring, a distribution of secrets and an error's standard deviation against the
+    /// security table.
+    ///
+    /// # Errors
+    /// [`ParamsError::Sigma`] or [`ParamsError::Insecure`].
+    pub fn over(ring: R, secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
+        let log2_q = (ring.modulus() as f64).log2();
+        let row = security::require_128(ring.degree(), log2_q, secret, sigma)?;
+        Ok(Self { security: Some(row), ..Self::insecure_over(ring, secret, sigma)? })
+    }
+
+    /// [`RlweParams::over`] without a security check.
+    ///
+    /// # Errors
+    /// [`ParamsError::Sigma`].
+    pub fn insecure_over(ring: R, secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
+        Ok(Self { ring, error: Gaussian::new(sigma)?, secret, security: None })
     }
 
     /// R_q.
-    pub fn ring(&self) -> &Ring {
+    pub fn ring(&self) -> &R {
         &self.ring
     }
 

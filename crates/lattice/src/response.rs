@@ -3,7 +3,7 @@
 //! Mask and body are each switched to their own power of two (InsPIRe, Lemma 9, one modulus each);
 //! the client decrypts them here.
 
-use papir_ring::{Coefficients, Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing, Poly, Ring};
 use zeroize::Zeroizing;
 
 use crate::mod_switch::PowerSwitch;
@@ -39,12 +39,12 @@ impl ResponseBits {
     }
 
     /// Switches a mask modulo q; returns d words.
-    pub fn mask(self, ring: &Ring, a: &Poly<Coefficients>) -> Vec<u64> {
+    pub fn mask<R: CyclotomicRing>(self, ring: &R, a: &Poly<Coefficients, R::Word>) -> Vec<u64> {
         switch(ring, self.a, &ring.to_words(a))
     }
 
     /// Switches the words of bodies modulo q.
-    pub fn body(self, ring: &Ring, words: &[u64]) -> Vec<u64> {
+    pub fn body(self, ring: &impl CyclotomicRing, words: &[u64]) -> Vec<u64> {
         switch(ring, self.b, words)
     }
 
@@ -113,7 +113,7 @@ impl ResponseBits {
     }
 }
 
-fn switch(ring: &Ring, bits: u32, words: &[u64]) -> Vec<u64> {
+fn switch(ring: &impl CyclotomicRing, bits: u32, words: &[u64]) -> Vec<u64> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
     words.iter().map(|&word| switch.down(word)).collect()
 }

@@ -5,7 +5,7 @@
 //! form every mask remains the public one. The external product is in [`crate::rows`].
 
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing, Poly, Values};
 use rand_core::CryptoRng;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
@@ -16,7 +16,12 @@ use crate::params::RlweParams;
 use crate::secret::SecretKey;
 
 /// Expands 2ℓ masks from the public seed, each from its own stream.
-pub fn masks(ring: &Ring, seed: &Seed, label: &str, gadget: &Gadget) -> Vec<Poly<Values>> {
+pub fn masks<R: CyclotomicRing>(
+    ring: &R,
+    seed: &Seed,
+    label: &str,
+    gadget: &Gadget<R>,
+) -> Vec<Poly<Values, R::Word>> {
     key_switch::masks(ring, seed, label, 2 * gadget.levels())
 }
 
@@ -31,28 +36,28 @@ fn monomial(degree: usize, exponent: u32) -> Zeroizing<Vec<i32>> {
 }
 
 /// Returns the bodies of an RGSW encryption of X^exponent: ℓ of s·m·g, then ℓ of m·g.
-pub fn encrypt_monomial(
-    params: &RlweParams,
-    secret: &SecretKey,
-    masks: &[Poly<Values>],
+pub fn encrypt_monomial<R: CyclotomicRing>(
+    params: &RlweParams<R>,
+    secret: &SecretKey<R::Word>,
+    masks: &[Poly<Values, R::Word>],
     exponent: u32,
-    gadget: &Gadget,
+    gadget: &Gadget<R>,
     rng: &mut dyn CryptoRng,
-) -> Vec<Poly<Values>> {
+) -> Vec<Poly<Values, R::Word>> {
     let ring = params.ring();
     let message = Zeroizing::new(ring.forward(ring.from_signed(&monomial(ring.degree(), exponent))));
     encrypt(params, secret, masks, &message, gadget, rng)
 }
 
 /// Returns the bodies of an RGSW encryption of a small message: ℓ of s·m·g, then ℓ of m·g.
-pub fn encrypt(
-    params: &RlweParams,
-    secret: &SecretKey,
-    masks: &[Poly<Values>],
-    message: &Poly<Values>,
-    gadget: &Gadget,
+pub fn encrypt<R: CyclotomicRing>(
+    params: &RlweParams<R>,
+    secret: &SecretKey<R::Word>,
+    masks: &[Poly<Values, R::Word>],
+    message: &Poly<Values, R::Word>,
+    gadget: &Gadget<R>,
     rng: &mut dyn CryptoRng,
-) -> Vec<Poly<Values>> {
+) -> Vec<Poly<Values, R::Word>> {
     let keyed = Zeroizing::new(params.ring().mul(message, secret.values()));
     let (upper, lower) = masks.split_at(gadget.levels());
     let mut bodies = key_switch::generate(params, secret, &keyed, upper, gadget, rng);

@@ -6,8 +6,7 @@
 //! and CMUX gates. A product transforms the digits, sums digits times rows without intermediate
 //! reductions, and transforms back to coefficients, in reused buffers.
 
-use papir_kernels::pointwise;
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::{Aligned, Coefficients, CyclotomicRing, Poly, Values, Word};
 use rayon::prelude::*;
 
 use crate::gadget::Gadget;
@@ -15,36 +14,46 @@ use crate::rlwe::Rlwe;
 
 /// Encryptions in values, one mask and one body each.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct Rows<W: Word = u32> {
     count: usize,
-    /// Masks (0) and bodies (1), each modulo q₁ (0) and q₂ (1), d words for each row.
-    parts: [[Vec<u32>; 2]; 2],
+    /// Masks (0) and bodies (1): modulo each prime, d words for each row.
+    parts: [Aligned<W>; 2],
 }
 
-impl Rows {
+impl<W: Word> Rows<W> {
     /// Creates rows from masks and bodies.
     ///
     /// # Panics
     /// If their numbers differ.
-    pub fn new(masks: &[Poly<Values>], bodies: &[Poly<Values>]) -> Self {
+    pub fn new<R: CyclotomicRing<Word = W>>(
+        ring: &R,
+        masks: &[Poly<Values, W>],
+        bodies: &[Poly<Values, W>],
+    ) -> Self {
         assert_eq!(masks.len(), bodies.len(), "masks and bodies");
-        let part = |rows: &[Poly<Values>]| {
-            [0, 1].map(|prime| rows.iter().flat_map(|row| row.parts()[prime]).copied().collect())
+        let d = ring.degree();
+        let part = |rows: &[Poly<Values, W>]| {
+            let mut words = Aligned::zeroed(R::PRIMES * rows.len() * d);
+            for (place, out) in words.chunks_exact_mut(d).enumerate() {
+                let (prime, row) = (place / rows.len(), place % rows.len());
+                out.copy_from_slice(&rows[row].residues()[prime * d..][..d]);
+            }
+            words
         };
         Self { count: masks.len(), parts: [part(masks), part(bodies)] }
     }
 
     /// Creates rows from encryptions in coefficients.
-    pub fn of(ring: &Ring, encryptions: Vec<Rlwe>) -> Self {
+    pub fn of<R: CyclotomicRing<Word = W>>(ring: &R, encryptions: Vec<Rlwe<W>>) -> Self {
         let values = encryptions.into_par_iter().map(|row| (ring.forward(row.a), ring.forward(row.b)));
         let (masks, bodies): (Vec<_>, Vec<_>) = values.unzip();
-        Self::new(&masks, &bodies)
+        Self::new(ring, &masks, &bodies)
     }
 
-    /// Returns the masks (part 0) or bodies (part 1) modulo q₁ (prime 0) or q₂ (prime 1), d words
-    /// for each row.
-    pub fn residues(&self, part: usize, prime: usize) -> &[u32] {
-        &self.parts[part][prime]
+    /// Returns the masks and the bodies modulo a prime: d words for each row.
+    pub fn residues<R: CyclotomicRing<Word = W>>(&self, ring: &R, prime: usize) -> [&[W]; 2] {
+        let words = self.count * ring.degree();
+        [0, 1].map(|part| &self.parts[part][prime * words..][..words])
     }
 
     /// Number of rows.
@@ -53,88 +62,90 @@ impl Rows {
     }
 
     /// Memory of `count` rows in bytes.
-    pub const fn bytes(degree: usize, count: usize) -> usize {
-        2 * 2 * count * degree * size_of::<u32>()
+    pub fn bytes<R: CyclotomicRing<Word = W>>(ring: &R, count: usize) -> usize {
+        2 * R::PRIMES * count * ring.degree() * size_of::<W>()
     }
 }
 
 /// Buffers for the digits of a product. They hold public values only.
-pub struct Workspace {
+pub struct Workspace<W: Word = u32> {
     rows: usize,
-    /// Residues modulo q₁ and q₂ below 4q, d words for each row.
-    digits: [Vec<u32>; 2],
+    /// For each prime, residues below 4 times the prime, d words for each row.
+    digits: Vec<Aligned<W>>,
 }
 
-impl Workspace {
+impl<W: Word> Workspace<W> {
     /// Creates buffers for products of at most `rows` rows.
-    pub fn new(ring: &Ring, rows: usize) -> Self {
-        Self { rows: 0, digits: [0, 1].map(|_| vec![0; rows * ring.degree()]) }
+    pub fn new<R: CyclotomicRing<Word = W>>(ring: &R, rows: usize) -> Self {
+        Self { rows: 0, digits: vec![Aligned::zeroed(rows * ring.degree()); R::PRIMES] }
     }
 
     /// Decomposes these polynomials, one after another, and transforms the digits.
     ///
     /// # Panics
     /// If they have more digits than the workspace has rows.
-    fn decompose(&mut self, ring: &Ring, gadget: &Gadget, polys: &[&Poly<Coefficients>]) {
-        let d = ring.degree();
+    fn decompose<R: CyclotomicRing<Word = W>>(
+        &mut self,
+        ring: &R,
+        gadget: &Gadget<R>,
+        polys: &[&Poly<Coefficients, W>],
+    ) {
+        let (d, each) = (ring.degree(), gadget.levels() * ring.degree());
         self.rows = polys.len() * gadget.levels();
-        let [first, second] = &mut self.digits;
-        let digits = first.chunks_mut(gadget.levels() * d).zip(second.chunks_mut(gadget.levels() * d));
-        for (poly, (first, second)) in polys.iter().zip(digits) {
-            gadget.decompose_lazy(poly, first, second);
+        for (place, poly) in polys.iter().enumerate() {
+            let outs = self.digits.iter_mut().map(|digits| &mut digits[place * each..][..each]);
+            gadget.decompose_lazy(poly, &mut outs.collect::<Vec<_>>());
         }
         for (prime, digits) in self.digits.iter_mut().enumerate() {
             let rows = digits[..self.rows * d].chunks_exact_mut(d);
-            rows.for_each(|row| ring.table(prime).forward_lazy(row));
+            rows.for_each(|row| ring.forward_lazy(prime, row));
         }
     }
 
     /// Computes Σ digitⱼ·rowⱼ.
-    fn product(&self, ring: &Ring, rows: &Rows, out: &mut Rlwe) {
+    fn product<R: CyclotomicRing<Word = W>>(&self, ring: &R, rows: &Rows<W>, out: &mut Rlwe<W>) {
         debug_assert_eq!(self.rows, rows.count, "one digit for each row");
-        let words = self.rows * ring.degree();
-        for (out, part) in [&mut out.a, &mut out.b].into_iter().zip(&rows.parts) {
-            for (prime, out) in out.parts_mut().into_iter().enumerate() {
-                // `dot` sums rows without reduction: at most 64 for primes below 2²⁸.
-                pointwise::dot(out, &self.digits[prime][..words], &part[prime], ring.primes()[prime]);
-                ring.table(prime).inverse(out);
-            }
+        let d = ring.degree();
+        let outs = out.a.residues_mut().chunks_exact_mut(d).zip(out.b.residues_mut().chunks_exact_mut(d));
+        for (prime, (a, b)) in outs.enumerate() {
+            // Sums rows without reduction: at most 64.
+            ring.products(prime, [a, b], &self.digits[prime][..self.rows * d], rows.residues(ring, prime));
         }
     }
 
     /// Multiplies RLWE′(m) by a polynomial: `out` encrypts poly·m.
-    pub fn multiply(
+    pub fn multiply<R: CyclotomicRing<Word = W>>(
         &mut self,
-        ring: &Ring,
-        gadget: &Gadget,
-        poly: &Poly<Coefficients>,
-        rows: &Rows,
-        out: &mut Rlwe,
+        ring: &R,
+        gadget: &Gadget<R>,
+        poly: &Poly<Coefficients, W>,
+        rows: &Rows<W>,
+        out: &mut Rlwe<W>,
     ) {
         self.multiply_all(ring, gadget, &[poly], rows, out);
     }
 
     /// Computes Σ polyᵢ·mᵢ from RLWE′(m₀), RLWE′(m₁), … in one product.
-    pub fn multiply_all(
+    pub fn multiply_all<R: CyclotomicRing<Word = W>>(
         &mut self,
-        ring: &Ring,
-        gadget: &Gadget,
-        polys: &[&Poly<Coefficients>],
-        rows: &Rows,
-        out: &mut Rlwe,
+        ring: &R,
+        gadget: &Gadget<R>,
+        polys: &[&Poly<Coefficients, W>],
+        rows: &Rows<W>,
+        out: &mut Rlwe<W>,
     ) {
         self.decompose(ring, gadget, polys);
         self.product(ring, rows, out);
     }
 
     /// External product: RGSW(m₁) ⊡ RLWE(m₀) = RLWE(m₀·m₁).
-    pub fn external_product(
+    pub fn external_product<R: CyclotomicRing<Word = W>>(
         &mut self,
-        ring: &Ring,
-        gadget: &Gadget,
-        rlwe: &Rlwe,
-        rgsw: &Rows,
-        out: &mut Rlwe,
+        ring: &R,
+        gadget: &Gadget<R>,
+        rlwe: &Rlwe<W>,
+        rgsw: &Rows<W>,
+        out: &mut Rlwe<W>,
     ) {
         self.multiply_all(ring, gadget, &[&rlwe.a, &rlwe.b], rgsw, out);
     }

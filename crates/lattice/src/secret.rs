@@ -1,6 +1,6 @@
 //! Secret keys of ring encryption.
 
-use papir_ring::{Poly, Values, sample};
+use papir_ring::{CyclotomicRing, Poly, Values, Word, sample};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -8,14 +8,14 @@ use crate::params::RlweParams;
 use crate::security::Secret;
 
 /// A ring secret s, with the distribution of its parameters. Erased on drop, never printed.
-pub struct SecretKey {
+pub struct SecretKey<W: Word = u32> {
     coefficients: Zeroizing<Vec<i32>>,
-    values: Poly<Values>,
+    values: Poly<Values, W>,
 }
 
-impl SecretKey {
+impl<W: Word> SecretKey<W> {
     /// Draws a fresh secret.
-    pub fn generate(params: &RlweParams, rng: &mut dyn CryptoRng) -> Self {
+    pub fn generate<R: CyclotomicRing<Word = W>>(params: &RlweParams<R>, rng: &mut dyn CryptoRng) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; params.ring().degree()]);
         match params.secret() {
             Secret::ErrorLike => params.error().fill(rng, &mut coefficients),
@@ -27,7 +27,11 @@ impl SecretKey {
 
     /// Draws secrets until one is at most as heavy as `most`, a bound on the mean square of a
     /// coefficient. The time tells how many were drawn, and nothing else about the secret.
-    pub fn generate_light(params: &RlweParams, most: f64, rng: &mut dyn CryptoRng) -> Self {
+    pub fn generate_light<R: CyclotomicRing<Word = W>>(
+        params: &RlweParams<R>,
+        most: f64,
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
         loop {
             let secret = Self::generate(params, rng);
             if secret.is_light(most) {
@@ -43,7 +47,10 @@ impl SecretKey {
     }
 
     /// Returns the secret with these d coefficients.
-    pub fn from_coefficients(params: &RlweParams, coefficients: Zeroizing<Vec<i32>>) -> Self {
+    pub fn from_coefficients<R: CyclotomicRing<Word = W>>(
+        params: &RlweParams<R>,
+        coefficients: Zeroizing<Vec<i32>>,
+    ) -> Self {
         let ring = params.ring();
         let values = ring.forward(ring.from_signed(&coefficients));
         Self { coefficients, values }
@@ -55,12 +62,12 @@ impl SecretKey {
     }
 
     /// s in values.
-    pub fn values(&self) -> &Poly<Values> {
+    pub fn values(&self) -> &Poly<Values, W> {
         &self.values
     }
 }
 
-impl Drop for SecretKey {
+impl<W: Word> Drop for SecretKey<W> {
     fn drop(&mut self) {
         self.values.zeroize();
     }

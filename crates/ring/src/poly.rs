@@ -1,11 +1,14 @@
-//! Polynomials of R_q as residues modulo both primes.
+//! Polynomials of R_q as residues modulo the ring's primes.
 
+use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use zeroize::Zeroize;
 
+use crate::aligned::{Aligned, Word};
+
 /// The meaning of the residues of a [`Poly`].
-pub trait Form: Clone + Copy + std::fmt::Debug + PartialEq + Eq + 'static {}
+pub trait Form: Clone + Copy + Debug + PartialEq + Eq + 'static {}
 
 /// Coefficients in natural order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,30 +21,49 @@ pub enum Values {}
 impl Form for Coefficients {}
 impl Form for Values {}
 
-/// A polynomial: d residues modulo q₁, then d modulo q₂. The default has no residues.
+/// A polynomial: d residues modulo the first prime, then d modulo the second if there is one. The
+/// default has no residues.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Poly<F: Form> {
-    residues: Vec<u32>,
+pub struct Poly<F: Form, W: Word = u32> {
+    residues: Aligned<W>,
     form: PhantomData<F>,
 }
 
-impl<F: Form> Default for Poly<F> {
+impl<F: Form, W: Word> Default for Poly<F, W> {
     fn default() -> Self {
-        Self::from_residues(Vec::new())
+        Self { residues: Aligned::default(), form: PhantomData }
+    }
+}
+
+impl<F: Form, W: Word> Poly<F, W> {
+    /// A polynomial from reduced residues modulo the first prime, followed by those modulo the
+    /// second.
+    pub fn from_residues(residues: &[W]) -> Self {
+        Self { residues: Aligned::copy_of(residues), form: PhantomData }
+    }
+
+    /// A polynomial of this many residues, all zero.
+    pub(crate) fn zero(residues: usize) -> Self {
+        Self { residues: Aligned::zeroed(residues), form: PhantomData }
+    }
+
+    /// All residues.
+    pub fn residues(&self) -> &[W] {
+        &self.residues
+    }
+
+    /// All residues, mutable.
+    pub fn residues_mut(&mut self) -> &mut [W] {
+        &mut self.residues
+    }
+
+    /// Changes the form in the type; the caller has transformed the residues.
+    pub(crate) fn relabel<G: Form>(self) -> Poly<G, W> {
+        Poly { residues: self.residues, form: PhantomData }
     }
 }
 
 impl<F: Form> Poly<F> {
-    /// A polynomial from reduced residues modulo q₁, followed by those modulo q₂.
-    pub fn from_residues(residues: Vec<u32>) -> Self {
-        Self { residues, form: PhantomData }
-    }
-
-    /// All residues.
-    pub fn residues(&self) -> &[u32] {
-        &self.residues
-    }
-
     /// The residues modulo q₁ and those modulo q₂.
     pub fn parts(&self) -> [&[u32]; 2] {
         let (first, second) = self.residues.split_at(self.residues.len() / 2);
@@ -54,14 +76,9 @@ impl<F: Form> Poly<F> {
         let (first, second) = self.residues.split_at_mut(half);
         [first, second]
     }
-
-    /// Changes the form in the type; the caller has transformed the residues.
-    pub(crate) fn relabel<G: Form>(self) -> Poly<G> {
-        Poly::from_residues(self.residues)
-    }
 }
 
-impl<F: Form> Zeroize for Poly<F> {
+impl<F: Form, W: Word> Zeroize for Poly<F, W> {
     fn zeroize(&mut self) {
         self.residues.zeroize();
     }

@@ -82,19 +82,46 @@ impl Expander {
     pub fn uniform_u32(&mut self, modulus: u32, out: &mut [u32]) {
         assert!(modulus > 0 && modulus < 1 << 31, "modulus {modulus}: expected 1 to 2^31 - 1");
         let mask = modulus.next_power_of_two() - 1;
-        let mut words = [0; BATCH];
-        let mut done = 0;
-        // Never draws more words than values are missing, so no words are lost after the last
-        // value, and the result does not depend on the size of a batch.
-        while done < out.len() {
-            let batch = &mut words[..BATCH.min(out.len() - done)];
+        keep_below(out, &mut [0; BATCH], |batch| {
             self.uniform_bits(batch);
-            for word in batch {
-                out[done] = *word & mask;
-                done += usize::from(out[done] < modulus);
-                if done == out.len() {
-                    break;
-                }
+            batch.iter_mut().for_each(|word| *word &= mask);
+            modulus
+        });
+    }
+
+    /// [`Expander::uniform_u32`] for a modulus up to 2⁶², from 64-bit words of the stream.
+    ///
+    /// # Panics
+    /// If `modulus` is zero or above 2⁶².
+    pub fn uniform_u64(&mut self, modulus: u64, out: &mut [u64]) {
+        assert!(modulus > 0 && modulus <= 1 << 62, "modulus {modulus}: expected 1 to 2^62");
+        let mask = modulus.next_power_of_two() - 1;
+        keep_below(out, &mut [0; BATCH], |batch| {
+            self.fill(bytemuck::cast_slice_mut(batch));
+            batch.iter_mut().for_each(|word| *word = u64::from_le(*word) & mask);
+            modulus
+        });
+    }
+}
+
+/// Fills `out` with the words below the bound that `draw` returns, in the order drawn.
+///
+/// Never draws more words than are missing, so no words are lost after the last one, and the result
+/// does not depend on the size of a batch.
+fn keep_below<W: Copy + PartialOrd>(
+    out: &mut [W],
+    batch: &mut [W; BATCH],
+    mut draw: impl FnMut(&mut [W]) -> W,
+) {
+    let mut done = 0;
+    while done < out.len() {
+        let batch = &mut batch[..BATCH.min(out.len() - done)];
+        let bound = draw(batch);
+        for &word in &*batch {
+            out[done] = word;
+            done += usize::from(word < bound);
+            if done == out.len() {
+                break;
             }
         }
     }
@@ -216,6 +243,20 @@ mod tests {
                 .collect();
             assert_eq!(found, expected[..5000], "modulus {modulus}");
             assert_eq!(last.map(|at| words[at + 1]), Some(next[0]), "modulus {modulus}: words lost");
+        }
+    }
+
+    #[test]
+    fn wide_residues_follow_the_order_of_the_stream() {
+        for modulus in [1, 3, (1 << 50) - 16_383, (1 << 49) + 1, 1 << 62] {
+            let mut found = vec![0; 3000];
+            SEED.expand("residues", 0).uniform_u64(modulus, &mut found);
+            let mut bytes = vec![0; 8 * 9000];
+            SEED.expand("residues", 0).fill(&mut bytes);
+            let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+            let bits = modulus.next_power_of_two().trailing_zeros();
+            let below = words.map(|word| word & ((1 << bits) - 1)).filter(|&word| word < modulus);
+            assert_eq!(found, below.take(3000).collect::<Vec<_>>(), "modulus {modulus}");
         }
     }
 

@@ -3,10 +3,12 @@
 //! The primes are below 2²⁸, so that 256 products fit a 64-bit sum and centred residues fit 28
 //! bits.
 
+use papir_kernels::gadget::{self, Gadget2, GadgetError};
 use papir_kernels::galois;
 use papir_kernels::ntt::{NttError, NttTable};
 use papir_kernels::pointwise::{self, Modulus};
 
+use crate::cyclotomic::CyclotomicRing;
 use crate::poly::{Coefficients, Form, Poly, Values};
 use crate::prg::Expander;
 use crate::prime::{inverse_mod, is_ntt_prime, primitive_root};
@@ -19,13 +21,16 @@ pub enum RingError {
     #[error("prime {prime}: expected one that is 1 modulo {order}")]
     NoRoot {
         /// The prime.
-        prime: u32,
+        prime: u64,
         /// 2d.
         order: usize,
     },
     /// A modulus is not a prime from 3 to 2²⁸.
     #[error("modulus {0}: expected a prime from 3 to 2^28")]
     NotPrime(u32),
+    /// The modulus of a [`crate::wide::Ring`] is not a prime from 3 to 2⁵⁰.
+    #[error("modulus {0}: expected a prime from 3 to 2^50")]
+    NotWidePrime(u64),
     /// The degree is not supported.
     #[error("degree {0}: expected a power of two from 16 to 65536")]
     Degree(usize),
@@ -35,6 +40,9 @@ pub enum RingError {
     /// The transform refuses the prime or the degree.
     #[error(transparent)]
     Ntt(#[from] NttError),
+    /// The transform modulo a wide prime refuses the prime or the degree.
+    #[error(transparent)]
+    Wide(#[from] papir_kernels::wide::NttError),
 }
 
 /// The ring with its precomputed tables.
@@ -66,7 +74,8 @@ impl Ring {
         }
         let table = |prime| -> Result<NttTable, RingError> {
             let order = 2 * degree;
-            let root = primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
+            let root =
+                primitive_root(prime, order).ok_or(RingError::NoRoot { prime: prime.into(), order })?;
             Ok(NttTable::new(prime, root, degree)?)
         };
         let tables = [table(primes[0])?, table(primes[1])?];
@@ -91,7 +100,7 @@ impl Ring {
 
     /// The zero polynomial.
     pub fn zero<F: Form>(&self) -> Poly<F> {
-        Poly::from_residues(vec![0; 2 * self.degree])
+        Poly::zero(2 * self.degree)
     }
 
     /// Transforms coefficients to values.
@@ -215,6 +224,90 @@ impl Ring {
             expander.uniform_u32(prime.value(), out);
         }
         poly
+    }
+}
+
+impl CyclotomicRing for Ring {
+    type Word = u32;
+    type Digits = Gadget2;
+    const PRIMES: usize = 2;
+
+    fn degree(&self) -> usize {
+        self.degree
+    }
+
+    fn modulus(&self) -> u64 {
+        Self::modulus(self)
+    }
+
+    fn forward(&self, poly: Poly<Coefficients>) -> Poly<Values> {
+        Self::forward(self, poly)
+    }
+
+    fn inverse(&self, poly: Poly<Values>) -> Poly<Coefficients> {
+        Self::inverse(self, poly)
+    }
+
+    fn add_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
+        Self::add_assign(self, a, b);
+    }
+
+    fn sub_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
+        Self::sub_assign(self, a, b);
+    }
+
+    fn mul(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
+        Self::mul(self, a, b)
+    }
+
+    fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
+        Self::scale(self, a, constant)
+    }
+
+    fn from_signed(&self, coefficients: &[i32]) -> Poly<Coefficients> {
+        Self::from_signed(self, coefficients)
+    }
+
+    fn from_words(&self, coefficients: &[u64]) -> Poly<Coefficients> {
+        Self::from_words(self, coefficients)
+    }
+
+    fn to_words(&self, poly: &Poly<Coefficients>) -> Vec<u64> {
+        Self::to_words(self, poly)
+    }
+
+    fn uniform(&self, expander: &mut Expander) -> Poly<Values> {
+        Self::uniform(self, expander)
+    }
+
+    fn forward_lazy(&self, prime: usize, residues: &mut [u32]) {
+        self.tables[prime].forward_lazy(residues);
+    }
+
+    fn products(&self, prime: usize, out: [&mut [u32]; 2], a: &[u32], b: [&[u32]; 2]) {
+        for (out, b) in out.into_iter().zip(b) {
+            pointwise::dot(out, a, b, self.primes[prime]);
+            self.tables[prime].inverse(out);
+        }
+    }
+
+    fn digits(&self, log_base: u32, drop: u32, levels: usize) -> Result<(Gadget2, u64), GadgetError> {
+        let [q1, q2] = self.primes.map(Modulus::value);
+        let digits = Gadget2::new(q1, q2, log_base, drop, levels)?;
+        let top = digits.top_bound();
+        Ok((digits, top))
+    }
+
+    fn decompose(digits: &Gadget2, poly: &Poly<Coefficients>, out: &mut [i32]) {
+        let [first, second] = poly.parts();
+        gadget::decompose(digits, out, first, second);
+    }
+
+    fn decompose_lazy(digits: &Gadget2, poly: &Poly<Coefficients>, out: &mut [&mut [u32]]) {
+        let ([first, second], [out1, out2]) = (poly.parts(), out) else {
+            unreachable!("a slice for each prime");
+        };
+        gadget::decompose_lazy(digits, out1, out2, first, second);
     }
 }
 

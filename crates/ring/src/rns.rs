@@ -41,7 +41,8 @@ impl RnsRing {
         }
         let order = 2 * degree;
         let table = |&prime: &u32| -> Result<NttTable, RingError> {
-            let root = primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
+            let root =
+                primitive_root(prime, order).ok_or(RingError::NoRoot { prime: prime.into(), order })?;
             Ok(NttTable::new(prime, root, degree)?)
         };
         Ok(Self { degree, tables: primes.iter().map(table).collect::<Result<_, _>>()? })

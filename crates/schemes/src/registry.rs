@@ -126,8 +126,8 @@ const BUILT_IN: &[Listing] = &[
     Listing {
         scheme: &Erased::<Pirouette>::new(),
         paper: "Pirouette (Kang, Schild)",
-        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 76 MiB of \
-            keys once, and a lookup in 256 MiB takes the server two to three seconds of a core",
+        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 108 MiB of \
+            keys once, and a lookup in 256 MiB takes the server one to two seconds of a core",
         assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
             like the error; LWE with binary secrets; and circular security: rotation keys encrypt \
             the short keys' bits under the ring's key, switching keys the ring's key under the \
@@ -137,7 +137,7 @@ const BUILT_IN: &[Listing] = &[
         scheme: &Erased::<Respire>::new(),
         paper: "Respire (Burton, Menon, Wu): its query path over `pirouette`'s database and \
             parameters",
-        purpose: "A baseline: queries of 1 to 5 KB, 0.8 MB of keys",
+        purpose: "A baseline: queries of 1 to 5 KB, 1.1 MB of keys",
         assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
             like the error, which encrypts the ternary one; circular security of automorphism keys \
             and s²",

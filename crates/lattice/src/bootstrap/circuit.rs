@@ -2,16 +2,13 @@
 //!
 //! RLWE encryptions of m·gⱼ become RGSW(m).
 
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{CyclotomicRing, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::gadget::Gadget;
 use crate::key_switch;
-use crate::params::RlweParams;
-use crate::rlwe::Rlwe;
-use crate::rows::{Rows, Workspace};
-use crate::secret::SecretKey;
+use crate::wide::{Gadget, Rlwe, RlweParams, Rows, SecretKey, Workspace};
 
 /// Returns the bodies of RLWE′(s²).
 pub fn bodies(

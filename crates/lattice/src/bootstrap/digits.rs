@@ -5,11 +5,12 @@
 //! Shifting its encryption to the left moves the lowest digit to the top, which is the paper's
 //! reduction modulo 2N for power-of-two moduli.
 
-use papir_ring::{Coefficients, Poly, Ring};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing};
 
 use super::lwe::{Lwe, SwitchKey};
 use super::rotation::RotationKey;
-use crate::rlwe::Rlwe;
+use crate::wide::Rlwe;
 
 /// Ring, switch key and rotation key of a short key.
 #[derive(Clone, Copy)]

@@ -3,17 +3,14 @@
 //! Step j applies X → X^(d/2^j + 1). Among exponents that are multiples of 2^j, it fixes the
 //! multiples of 2^(j+1) and changes the sign of the others.
 
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{CyclotomicRing, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::rotation::rotate;
-use crate::gadget::Gadget;
 use crate::key_switch;
-use crate::params::RlweParams;
-use crate::rlwe::Rlwe;
-use crate::rows::{Rows, Workspace};
-use crate::secret::SecretKey;
+use crate::wide::{Gadget, Rlwe, RlweParams, Rows, SecretKey, Workspace};
 
 /// Returns the exponent of step j.
 const fn exponent(degree: usize, step: usize) -> usize {
@@ -85,8 +82,7 @@ impl GaloisKeys {
             for part in &mut parts {
                 let image = self.automorphism(ring, part, step, &mut work);
                 let mut difference = part.clone();
-                ring.sub_assign(&mut difference.a, &image.a);
-                ring.sub_assign(&mut difference.b, &image.b);
+                difference.sub_assign(ring, &image);
                 let mut shifted = Rlwe::zero(ring);
                 rotate(ring, &difference, 2 * ring.degree() - (1 << step), &mut shifted);
                 odd.push(shifted);

@@ -4,13 +4,14 @@
 //! two is a shift. Converting a word from a modulus q < 2⁵⁴ is off by less than 3·2⁻⁶⁴, which is
 //! negligible.
 
-use papir_ring::Ring;
+use papir_ring::CyclotomicRing;
 use papir_ring::prg::{Expander, Seed};
 use papir_ring::sample::{self, Gaussian};
+use papir_ring::wide::Ring;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::rlwe::Rlwe;
+use crate::wide::Rlwe;
 
 /// An LWE encryption: b + ⟨a, s⟩ = message + error modulo 1, in units of 2⁻⁶⁴.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,17 +8,14 @@
 //! encryption becomes one of rank f in the smaller ring. Its modulus is switched first, and one key
 //! switch for each sᵢ reduces the rank to one.
 
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::gadget::Gadget;
 use crate::key_switch;
 use crate::mod_switch::switch;
-use crate::params::RlweParams;
-use crate::rlwe::Rlwe;
-use crate::rows::{Rows, Workspace};
-use crate::secret::SecretKey;
+use crate::wide::{Gadget, Rlwe, RlweParams, Rows, SecretKey, Workspace};
 
 /// Returns the bodies of the keys, from the parts of `source`, the larger key's coefficients, to
 /// `target`.
@@ -74,6 +71,6 @@ fn times_y(ring: &Ring, part: Poly<Coefficients>, i: usize) -> Poly<Coefficients
         return part;
     }
     let mut rotated = ring.zero();
-    super::rotation::rotate_poly(ring, &part, 1, &mut rotated);
+    ring.rotate(&part, 1, &mut rotated);
     rotated
 }

@@ -3,18 +3,14 @@
 //! RLWE(T) becomes RLWE(T·X^phase) by one CMUX gate for each bit of the key (Chillotti, Gama,
 //! Georgieva, Izabachène, *TFHE*, Algorithm 3).
 
-use papir_kernels::monomial;
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{CyclotomicRing, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::lwe::BinaryKey;
-use crate::gadget::Gadget;
-use crate::params::RlweParams;
 use crate::rgsw;
-use crate::rlwe::Rlwe;
-use crate::rows::{Rows, Workspace};
-use crate::secret::SecretKey;
+use crate::wide::{Gadget, Rlwe, RlweParams, Rows, SecretKey, Workspace};
 
 /// Returns the bodies of RGSW(bit) for bit `index` of the key.
 pub fn bodies(
@@ -56,8 +52,7 @@ impl RotationKey {
         // Skipping zero exponents leaks nothing, since exponents are public.
         for (&exponent, bit) in mask.iter().zip(&self.bits).filter(|(exponent, _)| **exponent != 0) {
             rotate(ring, accumulator, exponent as usize, &mut difference);
-            ring.sub_assign(&mut difference.a, &accumulator.a);
-            ring.sub_assign(&mut difference.b, &accumulator.b);
+            difference.sub_assign(ring, accumulator);
             work.external_product(ring, &self.gadget, &difference, bit, &mut product);
             accumulator.add_assign(ring, &product);
         }
@@ -66,19 +61,6 @@ impl RotationKey {
 
 /// Computes out = rlwe·X^shift for `shift` below 2d.
 pub fn rotate(ring: &Ring, rlwe: &Rlwe, shift: usize, out: &mut Rlwe) {
-    for (out, poly) in [(&mut out.a, &rlwe.a), (&mut out.b, &rlwe.b)] {
-        rotate_poly(ring, poly, shift, out);
-    }
-}
-
-/// Computes out = poly·X^shift for `shift` below 2d.
-pub(super) fn rotate_poly(
-    ring: &Ring,
-    poly: &Poly<Coefficients>,
-    shift: usize,
-    out: &mut Poly<Coefficients>,
-) {
-    for ((out, poly), prime) in out.parts_mut().into_iter().zip(poly.parts()).zip(ring.primes()) {
-        monomial::rotate_mod(out, poly, shift, prime);
-    }
+    ring.rotate(&rlwe.a, shift, &mut out.a);
+    ring.rotate(&rlwe.b, shift, &mut out.b);
 }

@@ -4,11 +4,10 @@
 //! 2^v one-hot values, by a binary tree of CMUX gates. The child for a set bit is a product, the
 //! other child is the parent minus that product.
 
-use papir_ring::Ring;
+use papir_ring::CyclotomicRing;
+use papir_ring::wide::Ring;
 
-use crate::gadget::Gadget;
-use crate::rlwe::Rlwe;
-use crate::rows::{Rows, Workspace};
+use crate::wide::{Gadget, Rlwe, Rows, Workspace};
 
 /// Returns RLWE′(δᵢ) for i below 2^v: encryptions of δᵢ·gⱼ under `levels`.
 ///
@@ -46,8 +45,7 @@ fn branch(
     };
     let set: Vec<Rlwe> = node.iter().map(multiply).collect();
     for (row, product) in node.iter_mut().zip(&set) {
-        ring.sub_assign(&mut row.a, &product.a);
-        ring.sub_assign(&mut row.b, &product.b);
+        row.sub_assign(ring, product);
     }
     [node, set]
 }

@@ -62,7 +62,7 @@ impl Bodies {
 
     /// Returns the coefficients of all packs, in [0, q).
     pub fn to_words(&self, ring: &Ring) -> Vec<u64> {
-        ring.to_words(&Poly::from_residues(self.residues.concat()))
+        ring.to_words(&Poly::from_residues(&self.residues.concat()))
     }
 
     /// Returns the body of one pack as a ring element; coefficients beyond the capacity are zero.

@@ -60,7 +60,7 @@ impl LweMasks {
     /// Returns ãₖ.
     pub fn poly(&self, k: usize) -> Poly<Coefficients> {
         let range = k * self.degree..(k + 1) * self.degree;
-        Poly::from_residues(self.residues.each_ref().map(|part| &part[range.clone()]).concat())
+        Poly::from_residues(&self.residues.each_ref().map(|part| &part[range.clone()]).concat())
     }
 
     /// Returns the residues modulo q₁ and modulo q₂.

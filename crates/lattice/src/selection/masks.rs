@@ -80,7 +80,7 @@ impl SelectorMasks {
         let d = ring.degree();
         let [first, second] = self.sums_of_words(ring, words, columns);
         let rows = first.chunks_exact(d).zip(second.chunks_exact(d));
-        rows.map(|(first, second)| Poly::from_residues([first, second].concat())).collect()
+        rows.map(|(first, second)| Poly::from_residues(&[first, second].concat())).collect()
     }
 
     /// Returns Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for rows of words, in coefficients, modulo both primes.

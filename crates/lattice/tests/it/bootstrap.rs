@@ -8,25 +8,25 @@ use papir_lattice::bootstrap::noise::{Gate, Traced};
 use papir_lattice::bootstrap::ring_switch::{self, RingSwitchKey};
 use papir_lattice::bootstrap::rotation::{self, RotationKey};
 use papir_lattice::bootstrap::selector;
-use papir_lattice::gadget::{Gadget, GadgetParams};
-use papir_lattice::key_switch::{self, masks_from};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::key_switch::masks_from;
 use papir_lattice::noise::Setting;
-use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::rgsw;
-use papir_lattice::rlwe::{self, Rlwe};
-use papir_lattice::rows::{Rows, Workspace};
-use papir_lattice::secret::SecretKey;
+use papir_lattice::rlwe;
+use papir_lattice::security::Secret;
+use papir_lattice::wide::{Gadget, Rlwe, RlweParams, Rows, SecretKey, Workspace};
 use papir_ring::sample::{self, Gaussian};
-use papir_ring::{Coefficients, Poly, Ring};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing, Values};
 use zeroize::Zeroizing;
 
 use crate::support::{SEED, rng};
 
 const DEGREE: usize = 256;
-const LITERAL: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: 3.19 };
+const PRIME: u64 = (1 << 50) - 16_383;
 const SHORT: SwitchParams = SwitchParams { dimension: 96, log2_q: 14, sigma: 3.19, log_base: 2 };
-const ROTATION: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
-const FINE: GadgetParams = GadgetParams { levels: 8, log_base: 6, drop: 5 };
+const ROTATION: GadgetParams = GadgetParams { levels: 3, log_base: 12, drop: 14 };
+const FINE: GadgetParams = GadgetParams { levels: 8, log_base: 6, drop: 2 };
 
 /// A ring with a ternary key.
 struct Case {
@@ -36,7 +36,8 @@ struct Case {
 
 impl Case {
     fn new() -> Self {
-        let params = RlweParams::insecure(LITERAL).unwrap();
+        let ring = Ring::new(DEGREE, PRIME).unwrap();
+        let params = RlweParams::insecure_over(ring, Secret::Ternary, 3.19).unwrap();
         let mut coefficients = Zeroizing::new(vec![0; DEGREE]);
         sample::ternary(&mut rng(1), &mut coefficients);
         let secret = SecretKey::from_coefficients(&params, coefficients);
@@ -88,7 +89,7 @@ impl Case {
         let bit = |i: usize| {
             let masks = masks_from(self.ring(), &SEED, "rotation", i * rows..(i + 1) * rows);
             let bodies = rotation::bodies(&self.params, &self.secret, short, i, &masks, &gadget, &mut rng);
-            Rows::new(&masks, &bodies)
+            Rows::new(self.ring(), &masks, &bodies)
         };
         RotationKey::new((0..SHORT.dimension).map(bit).collect(), self.gadget(ROTATION))
     }
@@ -99,7 +100,7 @@ impl Case {
             let rows = step * gadget.levels()..(step + 1) * gadget.levels();
             let masks = masks_from(self.ring(), &SEED, "galois", rows);
             let bodies = galois::bodies(&self.params, &self.secret, step, &masks, &gadget, &mut rng);
-            Rows::new(&masks, &bodies)
+            Rows::new(self.ring(), &masks, &bodies)
         };
         GaloisKeys::new((0..8).map(step).collect(), self.gadget(FINE))
     }
@@ -108,7 +109,7 @@ impl Case {
         let gadget = self.gadget(FINE);
         let masks = masks_from(self.ring(), &SEED, "square", 0..gadget.levels());
         let bodies = circuit::bodies(&self.params, &self.secret, &masks, &gadget, &mut rng(7));
-        SquareKey::new(Rows::new(&masks, &bodies), gadget)
+        SquareKey::new(Rows::new(self.ring(), &masks, &bodies), gadget)
     }
 }
 
@@ -137,10 +138,15 @@ fn external_product_matches_the_gadget_decomposition() {
     let ciphertext = Rlwe { a: scattered(ring, 0), b: scattered(ring, 1) };
     let mut digits = gadget.decompose_to_values(ring, &ciphertext.a);
     digits.append(&mut gadget.decompose_to_values(ring, &ciphertext.b));
-    let sum = |rows: &[_]| ring.inverse(key_switch::inner_product(ring, &digits, rows));
+    let sum = |rows: &[Poly<Values>]| {
+        let mut sum = ring.zero();
+        let products = digits.iter().zip(rows).map(|(digit, row)| ring.mul(digit, row));
+        products.for_each(|product| ring.add_assign(&mut sum, &product));
+        ring.inverse(sum)
+    };
     let expected = Rlwe { a: sum(&masks), b: sum(&bodies) };
     let (mut work, mut product) = (Workspace::new(ring, 6), Rlwe::zero(ring));
-    let rows = Rows::new(&masks, &bodies);
+    let rows = Rows::new(ring, &masks, &bodies);
     work.external_product(ring, &gadget, &ciphertext, &rows, &mut product);
     assert_eq!(product, expected);
     assert_eq!(rows.count(), 6);
@@ -384,15 +390,15 @@ fn selectors_are_one_hot() {
 #[test]
 fn ring_switching_keeps_every_other_coefficient() {
     let case = Case::new();
-    let literal = Literal { degree: DEGREE / 2, primes: [12_289, 18_433], sigma: 6.4 };
-    let small = RlweParams::insecure(literal).unwrap();
+    let small = Ring::new(DEGREE / 2, 226_510_849).unwrap();
+    let small = RlweParams::insecure_over(small, Secret::ErrorLike, 6.4).unwrap();
     let target = SecretKey::generate(&small, &mut rng(60));
     let params = GadgetParams { levels: 7, log_base: 4, drop: 0 };
     let gadget = Gadget::new(small.ring(), params).unwrap();
     let masks = masks_from(small.ring(), &SEED, "ring-switch", 0..14);
     let source = case.secret.coefficients();
     let bodies = ring_switch::bodies(&small, source, &target, &masks, &gadget, &mut rng(61));
-    let key = RingSwitchKey::new(Rows::new(&masks, &bodies), gadget);
+    let key = RingSwitchKey::new(Rows::new(small.ring(), &masks, &bodies), gadget);
     let (q, q1) = (case.ring().modulus(), small.ring().modulus());
     let message: Vec<u64> = (0..DEGREE as u64).map(|i| i * (q >> 8)).collect();
     let switched = key.switch(case.ring(), small.ring(), &case.encrypt(&message, 62));

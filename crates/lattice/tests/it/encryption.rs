@@ -100,7 +100,7 @@ fn key_switching_adds_the_predicted_noise() {
     let bodies =
         key_switch::generate(&setup.params, &setup.secret, &source, &masks, &setup.gadget, &mut setup.rng);
     let (mut work, mut switched) = (Workspace::new(&ring, 2), Rlwe::zero(&ring));
-    work.multiply(&ring, &setup.gadget, &image.a, &Rows::new(&masks, &bodies), &mut switched);
+    work.multiply(&ring, &setup.gadget, &image.a, &Rows::new(&ring, &masks, &bodies), &mut switched);
     ring.add_assign(&mut switched.b, &image.b);
     let measured = setup.deviation(&switched, &ring.automorphism(&message, 5));
     assert_close(measured, setup.setting().packing(GADGET) / 2047.0);
@@ -123,7 +123,13 @@ fn external_product_with_a_monomial_adds_the_predicted_noise() {
             &mut setup.rng,
         );
         let (mut work, mut product) = (Workspace::new(&ring, 4), Rlwe::zero(&ring));
-        work.external_product(&ring, &setup.gadget, &ciphertext, &Rows::new(&masks, &bodies), &mut product);
+        work.external_product(
+            &ring,
+            &setup.gadget,
+            &ciphertext,
+            &Rows::new(&ring, &masks, &bodies),
+            &mut product,
+        );
         let mut monomial = vec![0i32; 2048];
         monomial[exponent as usize % 2048] = if exponent < 2048 { 1 } else { -1 };
         let expected = ring.mul(&ring.forward(message.clone()), &ring.forward(ring.from_signed(&monomial)));

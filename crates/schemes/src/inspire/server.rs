@@ -265,7 +265,7 @@ impl<S: Parted> PartsServer<S> {
         let points = self.rgsw_masks.chunks_exact(rows).zip(keys.rgsw.chunks_exact(rows));
         let variables = params.layout().interpolation.variables().zip(points);
         variables.fold(packed, |coefficients, (size, (masks, bodies))| {
-            let point = Rows::new(masks, bodies);
+            let point = Rows::new(params.rlwe().ring(), masks, bodies);
             coefficients.par_chunks(size).map(|polynomial| horner(params, polynomial, &point)).collect()
         })
     }

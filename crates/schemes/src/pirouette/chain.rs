@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use papir_core::{Privacy, Result};
 use papir_lattice::bootstrap::lwe::SwitchParams;
-use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::Setting;
-use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::security::{self, Row, Secret};
-use papir_ring::Ring;
+use papir_lattice::wide::{Gadget, RlweParams};
+use papir_ring::CyclotomicRing;
 use papir_ring::sample::{Gaussian, SIGMAS};
+use papir_ring::wide::Ring;
 
 use crate::shared::parameters::refused;
 
@@ -68,23 +69,24 @@ pub const QUERY_SIGMA: f64 = 3.19;
 pub(crate) const RECORD_SIGMA: f64 = 3.19;
 
 // The tails of their samples are bounded ([`papir_ring::sample::EXCESS`]).
-const _: () =
-    assert!(RECORD_SIGMA == SIGMAS[0] && QUERY_SIGMA == SIGMAS[0] && RESPONSE_RING.sigma == SIGMAS[2]);
+const _: () = assert!(RECORD_SIGMA == SIGMAS[0] && QUERY_SIGMA == SIGMAS[0] && RESPONSE_SIGMA == SIGMAS[2]);
 
-/// The ring: q below 2⁵³, ternary secrets. Both primes are 1 modulo 2¹².
-const RING: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: RECORD_SIGMA };
+/// The ring's q, the largest prime below 2⁵⁰ that is 1 modulo 2¹². Secrets are ternary.
+const PRIME: u64 = (1 << LOG2_Q) - 16_383;
 /// Largest mean square of the ring key's coefficients: three standard deviations of a sum of 2048
 /// bits above 2/3. Heavier keys, about one in a thousand, are drawn again.
 pub(crate) const TERNARY: f64 = 1.05 * 2.0 / 3.0;
 /// Bits of q.
-pub(super) const LOG2_Q: u32 = 53;
+pub(super) const LOG2_Q: u32 = 50;
 /// Bits to which elements of the ring's keys are rounded.
-pub(super) const KEY_BITS: u32 = 52;
-/// The response ring: q₁ below 2²⁸, secrets like the error. Both primes are 1 modulo 2¹¹.
-const RESPONSE_RING: Literal = Literal { degree: RESPONSE_DEGREE, primes: [12_289, 18_433], sigma: 6.4 };
+pub(super) const KEY_BITS: u32 = 49;
+/// The response ring's q₁, a prime below 2²⁸ that is 1 modulo 2¹¹. Secrets are like the error.
+const RESPONSE_PRIME: u64 = 226_510_849;
+/// Standard deviation of the response ring's error.
+const RESPONSE_SIGMA: f64 = 6.4;
 /// Largest mean square of the response key's coefficients: three standard deviations of a sum of
 /// 1024 squares above the mean. Heavier keys are drawn again.
-pub(crate) const RESPONSE_WEIGHT: f64 = 1.14 * RESPONSE_RING.sigma * RESPONSE_RING.sigma;
+pub(crate) const RESPONSE_WEIGHT: f64 = 1.14 * RESPONSE_SIGMA * RESPONSE_SIGMA;
 /// Bits to which elements of the response ring's keys are rounded.
 pub(super) const RESPONSE_KEY_BITS: u32 = 27;
 
@@ -95,14 +97,14 @@ const SHORT: [SwitchParams; 2] = [
 ];
 
 /// Gadget of RGSW(bits of the short key for digits).
-const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 2, log_base: 17, drop: 19 };
+const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 12, drop: 14 };
 
 /// Granularity of the keys that make gates: small keys, or gates of few digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
-    /// Small keys; gates of four digits and more.
+    /// Small keys.
     Coarse,
-    /// Keys twice as large; gates of two digits, for databases with many gates.
+    /// Keys a third larger, for gates of three digits in databases with many gates.
     Fine,
 }
 
@@ -110,16 +112,16 @@ impl Grain {
     /// Gadget of RGSW(bits of the short key for bits).
     const fn bits(self) -> GadgetParams {
         match self {
-            Self::Coarse => GadgetParams { levels: 2, log_base: 17, drop: 19 },
-            Self::Fine => GadgetParams { levels: 4, log_base: 10, drop: 13 },
+            Self::Coarse => GadgetParams { levels: 3, log_base: 12, drop: 14 },
+            Self::Fine => GadgetParams { levels: 4, log_base: 9, drop: 14 },
         }
     }
 
     /// Gadget of the automorphism keys and of RLWE′(s²).
     const fn conversion(self) -> GadgetParams {
         match self {
-            Self::Coarse => GadgetParams { levels: 5, log_base: 10, drop: 3 },
-            Self::Fine => GadgetParams { levels: 8, log_base: 6, drop: 5 },
+            Self::Coarse => GadgetParams { levels: 7, log_base: 6, drop: 8 },
+            Self::Fine => GadgetParams { levels: 9, log_base: 5, drop: 5 },
         }
     }
 }
@@ -170,8 +172,11 @@ impl Chain {
     }
 
     fn new<T: ParameterSet>(grain: Grain) -> Result<Self> {
-        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(refused(T::NAME))?;
-        let response = RlweParams::new(RESPONSE_RING).map_err(refused(T::NAME))?;
+        let ring = |degree, prime| Ring::new(degree, prime).map_err(refused(T::NAME));
+        let (rlwe, response) = (ring(DEGREE, PRIME)?, ring(RESPONSE_DEGREE, RESPONSE_PRIME)?);
+        let rlwe = RlweParams::over(rlwe, Secret::Ternary, RECORD_SIGMA).map_err(refused(T::NAME))?;
+        let response =
+            RlweParams::over(response, Secret::ErrorLike, RESPONSE_SIGMA).map_err(refused(T::NAME))?;
         let [bits, digits] = [0, 1].map(|i| SwitchParams { dimension: T::DIMENSIONS[i], ..SHORT[i] });
         let gadget =
             |params: &RlweParams, gadget| Gadget::new(params.ring(), gadget).map_err(refused(T::NAME));
@@ -211,7 +216,7 @@ impl Chain {
             degree: DEGREE,
             modulus: self.ring().modulus() as f64,
             secret: TERNARY,
-            sigma: RING.sigma,
+            sigma: RECORD_SIGMA,
             key_bits: KEY_BITS,
         }
     }
@@ -219,7 +224,7 @@ impl Chain {
     /// Noise of the response ring.
     pub(crate) fn response_setting(&self) -> Setting {
         let modulus = self.response.ring().modulus() as f64;
-        Setting::error_like(RESPONSE_DEGREE, modulus, RESPONSE_RING.sigma, RESPONSE_KEY_BITS)
+        Setting::error_like(RESPONSE_DEGREE, modulus, RESPONSE_SIGMA, RESPONSE_KEY_BITS)
     }
 }
 

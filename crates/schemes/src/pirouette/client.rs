@@ -5,7 +5,7 @@ use std::sync::Arc;
 use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::response::ResponseBits;
-use papir_lattice::secret::SecretKey;
+use papir_lattice::wide::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;

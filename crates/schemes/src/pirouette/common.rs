@@ -9,24 +9,26 @@ use papir_core::{
     Description, FailureBound, Formats, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost,
 };
 use papir_kernels::bits::packed_len;
-use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::gadget::GadgetParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::secret::SecretKey;
+use papir_lattice::wide::{Gadget, SecretKey};
+use papir_ring::CyclotomicRing;
 use rand_core::CryptoRng;
 
 use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE, TERNARY};
-use super::layout::{LEAST_SPAN, Layout};
+use super::layout::{LEAST_SPAN, LOG2_GROUP, Layout, SHARE};
 use super::noise::Noise;
 use crate::shared::parameters::{
     self, check_default_only, one_record, refused, score, sealed, sealed_public, security, successes,
 };
 
 /// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1
-/// records are not whitened, and no bound on their noise holds for all records.
+/// records are not whitened, and no bound on their noise holds for all records. In format 2 the ring
+/// has two primes.
 pub(crate) const FORMATS: Formats = Formats {
     what: "a database of pirouette or respire",
-    oldest: 2,
-    written: 2,
+    oldest: 3,
+    written: 3,
     renew: "build it again from its source: `papir build …`",
 };
 
@@ -50,7 +52,7 @@ pub(crate) fn numbered<'a>(formats: &Formats, bytes: &'a [u8], unnumbered: usize
 pub enum Form {
     /// Bytes, which each answer transforms.
     Compact,
-    /// Transforms, eight times as large.
+    /// Transforms, 6.25 times as large.
     Fast,
 }
 
@@ -146,10 +148,12 @@ impl Common {
         let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
         let products = first + gates * external(&self.gate);
         let words = planes as f64 * layout.span as f64;
+        // Groups of columns are processed one after another, by tasks of several columns each.
+        let tasks = columns.min(1 << LOG2_GROUP).div_ceil(SHARE);
         Work {
             setup: Counts::new().with(Operation::Encode8, layout.bytes() as f64, layout.polys()),
             query,
-            answer: selection.with(Operation::ExternalProduct, products, columns),
+            answer: selection.with(Operation::WideProduct, products, tasks),
             extract: Counts::new().with(Operation::DecryptRow, words, 1),
         }
     }
@@ -220,7 +224,7 @@ pub trait RetrievalParams: Parameters {
     }
 }
 
-/// The gadget of gates with this many digits and log₂ of their base, for the ring's q of 53 bits.
+/// The gadget of gates with this many digits and log₂ of their base, for the ring's q of 50 bits.
 pub(crate) fn gate_params((levels, log_base): (usize, u32)) -> Option<GadgetParams> {
     let drop = LOG2_Q.checked_sub(log_base.checked_mul(levels as u32)?)?;
     Some(GadgetParams { levels, log_base, drop })
@@ -246,10 +250,10 @@ pub(crate) fn key_switch(gadget: &Gadget) -> f64 {
 }
 
 /// Cost of a polynomial of bytes in the first dimension, in external products of two digits, as
-/// measured (decision 20).
-pub(crate) const COMPACT: f64 = 0.15;
+/// measured (decision 45).
+pub(crate) const COMPACT: f64 = 0.16;
 /// The same for a transformed polynomial.
-const TRANSFORMED: f64 = 0.05;
+const TRANSFORMED: f64 = 0.07;
 
 /// Digits of the gates' gadgets and log₂ of their bases.
 pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];

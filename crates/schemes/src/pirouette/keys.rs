@@ -9,7 +9,7 @@
 //! Encryptions are sent as bodies in coefficients, rounded and packed. Masks are expanded from the
 //! seed.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
@@ -22,11 +22,10 @@ use papir_lattice::bootstrap::ring_switch::{self, RingSwitchKey};
 use papir_lattice::bootstrap::rotation::{self, RotationKey};
 use papir_lattice::key_switch::masks_from;
 use papir_lattice::mod_switch::{lift_elements, round_elements};
-use papir_lattice::params::RlweParams;
-use papir_lattice::rows::Rows;
-use papir_lattice::secret::SecretKey;
+use papir_lattice::wide::{RlweParams, Rows, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
-use papir_ring::{Poly, Values};
+use papir_ring::wide::Poly;
+use papir_ring::{CyclotomicRing, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -35,6 +34,7 @@ use super::chain::{
     Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, RESPONSE_WEIGHT,
 };
 use super::common::RetrievalParams;
+use super::recent::Recent;
 use crate::shared::messages::{SEED_BYTES, pack, unpack, unpack_u32};
 
 /// Names of the state and the keys in errors.
@@ -176,7 +176,7 @@ impl Part {
         let mut reader = Reader::new(WHAT, packed);
         let words = unpack(&mut reader, WHAT, key_bits, self.rows(chain) * ring.degree())?;
         let bodies = lift_elements(ring, key_bits, &words).into_iter().map(|body| ring.forward(body));
-        Ok(Rows::new(&self.masks(chain, seed), &bodies.collect::<Vec<_>>()))
+        Ok(Rows::new(ring, &self.masks(chain, seed), &bodies.collect::<Vec<_>>()))
     }
 }
 
@@ -197,12 +197,12 @@ pub(crate) fn packed_bytes(chain: &Chain, shorts: usize) -> usize {
     SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
 }
 
-/// Bytes of such keys in the server's memory: expanded and packed.
-pub(crate) fn server_bytes(chain: &Chain, shorts: usize) -> usize {
+/// Bytes of such keys expanded, as a server computes with them.
+pub(crate) fn expanded_bytes(chain: &Chain, shorts: usize) -> usize {
     let switches = (0..shorts).map(|which| SwitchKey::bytes(&chain.short(which).switch, DEGREE));
-    let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
+    let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring(), part.rows(chain));
     let parts = Part::all(chain, shorts).into_iter().map(rows);
-    switches.sum::<usize>() + parts.sum::<usize>() + packed_bytes(chain, shorts)
+    switches.sum::<usize>() + parts.sum::<usize>()
 }
 
 /// The switch to a short key and the rotation by it.
@@ -220,15 +220,16 @@ pub struct Evaluation {
     /// For gates.
     pub(super) square: SquareKey,
     /// For the switch to the response ring.
-    pub(super) ring_switch: RingSwitchKey,
+    pub(super) ring_switch: Arc<RingSwitchKey>,
 }
 
 impl Evaluation {
     /// Expands packed keys with this many short ones.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for bits that no client sends.
+    /// [`Error::Length`] for keys of another number of short ones.
     fn expand(chain: &Chain, shorts: usize, packed: &[u8]) -> Result<Self> {
+        Error::check_length(WHAT, packed.len(), packed_bytes(chain, shorts))?;
         let mut reader = Reader::new(WHAT, packed);
         let seed = Seed(reader.array()?);
         let mut switches = Vec::with_capacity(shorts);
@@ -253,16 +254,18 @@ impl Evaluation {
             shorts: switches.into_iter().enumerate().map(short).collect(),
             galois: GaloisKeys::new(rows.collect(), chain.conversion.clone()),
             square: SquareKey::new(square, chain.conversion.clone()),
-            ring_switch: RingSwitchKey::new(ring_switch, chain.ring_switch.clone()),
+            ring_switch: Arc::new(RingSwitchKey::new(ring_switch, chain.ring_switch.clone())),
         })
     }
 }
 
-/// Packed keys, and their expansion: made when a server accepts them, or at the first use of fresh
-/// ones.
+/// The expanded keys of the clients that queried last, of all databases of a process.
+static RECENT: Recent<Evaluation> = Recent::new(2 << 30);
+
+/// Keys as sent. Their expansion is kept while the client is among those that queried last.
 pub struct Keys {
     packed: Vec<u8>,
-    expanded: OnceLock<Result<Evaluation, String>>,
+    expanded: Mutex<Weak<Evaluation>>,
 }
 
 impl Keys {
@@ -288,18 +291,53 @@ impl Keys {
             Part::all(chain, P::SHORTS).into_iter().map(|part| (part, SecretRng::new(rng))).collect();
         let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, &own, &seed, &mut rng);
         packed.append(&mut parts.into_par_iter().map(generate).collect::<Vec<_>>().concat());
-        Self { packed, expanded: OnceLock::new() }
+        Self::of(packed)
     }
 
-    /// The expanded keys.
+    pub(super) fn of(packed: Vec<u8>) -> Self {
+        Self { packed, expanded: Mutex::new(Weak::new()) }
+    }
+
+    pub(super) fn place(&self) -> MutexGuard<'_, Weak<Evaluation>> {
+        self.expanded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of clients whose expanded keys are in memory together.
+    pub(super) fn clients_together<P: RetrievalParams>(params: &P) -> usize {
+        RECENT.room(expanded_bytes(params.chain(), P::SHORTS))
+    }
+
+    /// Splits a batch into parts of at most this many clients, in order.
+    pub(super) fn parts<'a, 'b, Q>(batch: &'b [(&'a Self, Q)], clients: usize) -> Vec<&'b [(&'a Self, Q)]> {
+        let (mut parts, mut rest) = (Vec::new(), batch);
+        while !rest.is_empty() {
+            let mut seen: Vec<*const Self> = Vec::new();
+            let taken = rest.iter().take_while(|(keys, _)| {
+                if !seen.contains(&std::ptr::from_ref(*keys)) {
+                    seen.push(*keys);
+                }
+                seen.len() <= clients
+            });
+            let (part, later) = rest.split_at(taken.count());
+            parts.push(part);
+            rest = later;
+        }
+        parts
+    }
+
+    /// The expanded keys: kept ones, or expanded now.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for bits that no client sends.
-    pub(super) fn expanded<P: RetrievalParams>(&self, params: &P) -> Result<&Evaluation> {
-        let expand =
-            || Evaluation::expand(params.chain(), P::SHORTS, &self.packed).map_err(|e| e.to_string());
-        let made = self.expanded.get_or_init(expand);
-        made.as_ref().map_err(|found| Error::malformed(WHAT, found, "valid keys"))
+    /// [`Error::Length`] for keys of other parameters.
+    pub(super) fn expanded<P: RetrievalParams>(&self, params: &P) -> Result<Arc<Evaluation>> {
+        let kept = self.place().upgrade();
+        // Without the lock: a thread that waits for others in the expansion may meanwhile answer
+        // another query of the same client.
+        let expand = || Evaluation::expand(params.chain(), P::SHORTS, &self.packed).map(Arc::new);
+        let kept = kept.map_or_else(expand, Ok)?;
+        *self.place() = Arc::downgrade(&kept);
+        RECENT.touch(&kept, expanded_bytes(params.chain(), P::SHORTS));
+        Ok(kept)
     }
 }
 
@@ -310,8 +348,6 @@ impl<P: RetrievalParams> Wire<P> for Keys {
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         Error::check_length(WHAT, bytes.len(), packed_bytes(params.chain(), P::SHORTS))?;
-        let keys = Self { packed: bytes.to_vec(), expanded: OnceLock::new() };
-        keys.expanded(params)?;
-        Ok(keys)
+        Ok(Self::of(bytes.to_vec()))
     }
 }

@@ -6,6 +6,7 @@
 //! the paper), its column (ν₂) and its row (ν₁).
 
 use papir_core::{Records, Result, Shape};
+use papir_kernels::wide::packed::packed_len;
 
 use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE};
 use crate::shared::parameters::refused;
@@ -14,6 +15,12 @@ use crate::shared::units::Units;
 /// Most bits of an item's number. With the padding bit, a query's error stays small relative to the
 /// lowest.
 pub(crate) const MOST_INDEX_BITS: u32 = 24;
+/// Bytes of a transformed polynomial: packed residues of 50 bits.
+pub(crate) const TRANSFORMED: usize = packed_len(DEGREE);
+/// log₂ of the columns folded together. They stay in the last-level cache.
+pub(crate) const LOG2_GROUP: u32 = 8;
+/// Columns of one task, a power of two. Their sums stay in the second-level cache.
+pub(crate) const SHARE: usize = 16;
 /// The shortest item.
 pub(crate) const LEAST_SPAN: usize = 32;
 
@@ -97,6 +104,11 @@ impl Layout {
     /// Bytes of the database: a byte a coefficient.
     pub fn bytes(&self) -> u64 {
         self.planes as u64 * self.polys() as u64 * DEGREE as u64
+    }
+
+    /// Bytes of the database's transforms.
+    pub(crate) fn transformed_bytes(&self) -> u64 {
+        (self.planes * self.polys() * TRANSFORMED) as u64
     }
 
     /// The most records that items of this span can hold.

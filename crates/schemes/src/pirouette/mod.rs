@@ -13,6 +13,7 @@
 //! | shared with Respire | [`common`] |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
+//! | phase 0 as printed, for comparison | [`trial`] |
 //!
 //! Differences from the paper (decision 20): all bits except the top four are extracted one at a
 //! time from the lowest up, with one rotation a bit, whose outputs serve both subtraction and circuit
@@ -32,11 +33,14 @@ pub mod noise;
 pub mod params;
 mod phase0;
 pub mod polynomials;
+pub mod products;
+mod recent;
 pub mod respire;
 pub mod retrieval;
 pub mod server;
 #[cfg(test)]
 mod tests;
+pub mod trial;
 pub mod whitening;
 pub mod wire;
 

@@ -11,10 +11,9 @@ use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, Param
 use super::common::{
     Common, FORMATS, Form, GATES, RetrievalParams, best, external, gate_gadget, key_switch, numbered, spans,
 };
-use super::keys::{packed_bytes, server_bytes};
+use super::keys::{expanded_bytes, packed_bytes};
 use super::layout::Layout;
 use super::noise::{self, Noise};
-use super::polynomials::FAST;
 use super::wire::SEED_BYTES;
 use crate::shared::messages::{read_all, read_shape, write_shape};
 use crate::shared::parameters::refused;
@@ -68,7 +67,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
     }
 
     /// Work of phase 0: bits one after another, boxes, then the gates' digits.
-    fn selection(&self) -> Counts {
+    pub fn selection(&self) -> Counts {
         let (chain, k) = (self.chain(), self.layout().index_bits());
         let rotation = |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
         let boxes = 1 << self.literal.tau;
@@ -76,9 +75,28 @@ impl<T: ParameterSet> PirouetteParams<T> {
         let traces = f64::from(LOG2_DEGREE) * switch + switch;
         let digits = (k - self.layout().log2_rows) as usize * self.gate().levels();
         Counts::new()
-            .with(Operation::ExternalProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)
-            .with(Operation::ExternalProduct, boxes as f64 * rotation(&chain.digits), boxes)
-            .with(Operation::ExternalProduct, digits as f64 * traces, digits)
+            .with(Operation::WideProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)
+            .with(Operation::WideProduct, boxes as f64 * rotation(&chain.digits), boxes)
+            .with(Operation::WideProduct, digits as f64 * traces, digits)
+    }
+
+    /// Work of decrypting AES-128 blocks under encryption, estimated from the number of rotations: for
+    /// Respire after transciphering (T-Respire), which papir does not implement.
+    ///
+    /// A block has 160 S-boxes. Each of an S-box's 8 bits becomes a gate of four digits, by one rotation
+    /// and a trace for each digit; these gates then look the result up in one polynomial, which is not
+    /// counted. The 16 S-boxes of a round are independent, and so are the blocks.
+    pub fn transciphering(&self, blocks: usize) -> Counts {
+        const ROUNDS: usize = 10;
+        let (chain, together) = (self.chain(), blocks * 16 * 8);
+        let bits = (ROUNDS * together) as f64;
+        let rotation = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
+        let digit = f64::from(LOG2_DEGREE + 1) * key_switch(&chain.conversion);
+        Counts::new().with(Operation::WideProduct, bits * rotation, together).with(
+            Operation::WideProduct,
+            bits * 4.0 * digit,
+            4 * together,
+        )
     }
 }
 
@@ -97,7 +115,7 @@ impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
 
 impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     /// Spans from the record's length on, all numbers of boxes, and all gadgets of gates. Least
-    /// time needs eight times the memory. Least communication has seeds of 16 bytes, which repeat
+    /// time needs seven times the memory. Least communication has seeds of 16 bytes, which repeat
     /// after some 2⁶⁴ queries under one key, as those of 32 bytes do.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let target = target.into();
@@ -125,13 +143,13 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
         let (chain, bytes) = (self.chain(), self.layout().bytes());
         let stored = match self.common.form {
             Form::Compact => [bytes, 0],
-            Form::Fast => [FAST * bytes, bytes],
+            Form::Fast => [self.layout().transformed_bytes(), bytes],
         };
         let sizes = self.sizes(packed_bytes(chain, Self::SHORTS), stored);
         let own = vec![
             ("n", chain.bits.switch.dimension.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
-            ("server bytes a client", server_bytes(chain, Self::SHORTS).to_string()),
+            ("bytes of a client's expanded keys", expanded_bytes(chain, Self::SHORTS).to_string()),
         ];
         // One inner product. Keys are made once and not counted.
         let query = Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1);

@@ -16,10 +16,9 @@ use std::collections::VecDeque;
 use papir_core::Progress;
 use papir_lattice::bootstrap::lwe::Lwe;
 use papir_lattice::bootstrap::rotation::rotate;
-use papir_lattice::gadget::Gadget;
-use papir_lattice::rlwe::Rlwe;
-use papir_lattice::rows::Rows;
-use papir_ring::Ring;
+use papir_lattice::wide::{Gadget, Rlwe, Rows};
+use papir_ring::CyclotomicRing;
+use papir_ring::wide::Ring;
 use rayon::prelude::*;
 
 use super::chain::{
@@ -132,7 +131,7 @@ impl<'a> Finder<'a> {
         Self { chain: params.chain(), keys, gate: params.gate() }
     }
 
-    fn ring(&self) -> &'a Ring {
+    pub(super) fn ring(&self) -> &'a Ring {
         self.chain.ring()
     }
 
@@ -175,7 +174,7 @@ impl<'a> Finder<'a> {
     /// Coefficient i of the result is `outputs[i]` times the bit that is half a turn in `lwe` (many
     /// tables in one rotation: Chillotti, Ligier, Orfila, Tap, *Improved programmable
     /// bootstrapping*).
-    fn rotate_bit(&self, lwe: &Lwe, outputs: &[u64]) -> Rlwe {
+    pub(super) fn rotate_bit(&self, lwe: &Lwe, outputs: &[u64]) -> Rlwe {
         let (ring, q) = (self.ring(), self.ring().modulus());
         let halved = |i: usize| half_modulo(outputs.get(i).copied().unwrap_or(0), q);
         // −output/2 around phase 0 and +output/2 around half a turn; adding output/2 gives 0 or
@@ -197,16 +196,20 @@ impl<'a> Finder<'a> {
         let (ring, levels) = (self.ring(), self.gate.levels());
         let first = direct_subtractions(levels) as usize + 1;
         let gate = |bit: &Rlwe| {
-            let levels = (0..levels).into_par_iter().map(|level| {
-                let mut digit = Rlwe::zero(ring);
-                rotate(ring, bit, ORDER as usize - first - level, &mut digit);
-                let mut digit = self.divided_by_degree(&digit);
-                self.keys.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
-                digit
-            });
+            let levels = (0..levels).into_par_iter().map(|level| self.isolated(bit, first + level));
             self.keys.square.rgsw(ring, levels.collect())
         };
         bits.gates.par_iter().map(gate).collect()
+    }
+
+    /// An encryption of one coefficient as a constant.
+    pub(super) fn isolated(&self, rlwe: &Rlwe, coefficient: usize) -> Rlwe {
+        let ring = self.ring();
+        let mut constant = Rlwe::zero(ring);
+        rotate(ring, rlwe, (ORDER as usize - coefficient) % ORDER as usize, &mut constant);
+        let mut constant = self.divided_by_degree(&constant);
+        self.keys.galois.trace(ring, &mut constant, LOG2_DEGREE as usize);
+        constant
     }
 
     /// The encryption times 1/d modulo q, because a trace or an expansion multiplies by d.
@@ -261,10 +264,7 @@ fn signed_sum(ring: &Ring, boxes: &[Rlwe], t: usize) -> Rlwe {
     for (chi, part) in boxes.iter().enumerate() {
         match (chi & t).count_ones() % 2 {
             0 => sum.add_assign(ring, part),
-            _ => {
-                ring.sub_assign(&mut sum.a, &part.a);
-                ring.sub_assign(&mut sum.b, &part.b);
-            }
+            _ => sum.sub_assign(ring, part),
         }
     }
     sum

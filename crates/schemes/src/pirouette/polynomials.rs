@@ -6,23 +6,22 @@
 use std::ops::Range;
 
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
-use papir_kernels::pointwise;
-use papir_lattice::rlwe::Rlwe;
-use papir_lattice::rows::Rows;
+use papir_core::{AlignedBytes, Blob, Change, Error, Progress, Records, Result};
+use papir_kernels::wide;
+use papir_kernels::wide::packed::{pack, unpack};
+use papir_lattice::wide::{Rlwe, Rows};
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{Aligned, CyclotomicRing, Values};
 use rayon::prelude::*;
 
 use super::chain::DEGREE;
 use super::common::{Common, Form};
-use super::layout::Layout;
+use super::layout::{Layout, TRANSFORMED};
 use super::whitening::whiten;
 use crate::shared::messages::{PublicSeed, load_seed};
 use crate::shared::stored_records::read_each;
 
-/// Bytes of a transform for each byte of a polynomial: two residues of 32 bits.
-pub(crate) const FAST: u64 = 8;
 /// Rows transformed together. They and their selectors stay in the second-level cache.
 const BLOCK: usize = 16;
 
@@ -34,7 +33,7 @@ pub struct Polynomials {
     public: PublicSeed,
     bytes: Blob,
     /// Transforms in the fast form, column by column in each plane.
-    values: Option<BlobSlice<u32>>,
+    values: Option<Blob>,
 }
 
 /// Names of the sections of a snapshot: seed, bytes, and transforms in the fast form.
@@ -90,11 +89,11 @@ impl Polynomials {
             Error::check_length("the polynomials of a database", blob.len(), length as usize)?;
             Ok::<_, Error>(blob)
         };
-        let length = common.layout.bytes();
-        let bytes = get(names.bytes, length)?;
+        let layout = &common.layout;
+        let bytes = get(names.bytes, layout.bytes())?;
         let values = match common.form {
             Form::Compact => None,
-            Form::Fast => Some(BlobSlice::new(get(names.values, FAST * length)?, names.values)?),
+            Form::Fast => Some(get(names.values, layout.transformed_bytes())?),
         };
         Ok(Self { public: PublicSeed { seed: load_seed(source, names.seed)? }, bytes, values })
     }
@@ -106,13 +105,13 @@ impl Polynomials {
     pub(crate) fn save(&self, sink: &mut dyn SectionSink, names: Sections) -> Result<()> {
         sink.put(names.seed, &[&self.public.seed.0])?;
         sink.put(names.bytes, &[&self.bytes])?;
-        self.values.as_ref().map_or(Ok(()), |values| sink.put(names.values, &[values.bytes()]))
+        self.values.as_ref().map_or(Ok(()), |values| sink.put(names.values, &[values]))
     }
 
     fn of(common: &Common, public: PublicSeed, bytes: Blob) -> Result<Self> {
         let values = match common.form {
             Form::Compact => None,
-            Form::Fast => Some(BlobSlice::new(transforms(common, &bytes).into(), "transforms")?),
+            Form::Fast => Some(transforms(common, &bytes).into()),
         };
         Ok(Self { public, bytes, values })
     }
@@ -161,10 +160,9 @@ impl Polynomials {
 
     /// A plane of `polys` polynomials.
     pub(super) fn plane(&self, plane: usize, polys: usize) -> Plane<'_> {
-        let words = polys * DEGREE;
         match &self.values {
-            Some(values) => Plane::Values(&values[plane * 2 * words..][..2 * words]),
-            None => Plane::Bytes(&self.bytes[plane * words..][..words]),
+            Some(values) => Plane::Values(&values[plane * polys * TRANSFORMED..][..polys * TRANSFORMED]),
+            None => Plane::Bytes(&self.bytes[plane * polys * DEGREE..][..polys * DEGREE]),
         }
     }
 }
@@ -172,20 +170,15 @@ impl Polynomials {
 /// Transforms all polynomials, column by column in each plane.
 fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
     let (ring, rows, columns) = (common.chain.ring(), common.layout.rows, common.layout.columns());
-    let mut values = AlignedBytes::zeroed(FAST as usize * bytes.len());
-    values.slice_mut::<u32>().par_chunks_exact_mut(2 * rows * DEGREE).enumerate().for_each(|(place, out)| {
-        let (plane, column) = (place / columns, place % columns);
-        let (first, second) = out.split_at_mut(rows * DEGREE);
-        let outs = first.chunks_exact_mut(DEGREE).zip(second.chunks_exact_mut(DEGREE));
-        for (row, (first, second)) in outs.enumerate() {
-            let poly = plane * rows * columns + row * columns + column;
-            let bytes = &bytes[poly * DEGREE..][..DEGREE];
-            let signed: Vec<i32> = bytes.iter().map(|&byte| i32::from(byte as i8)).collect();
-            let poly = ring.forward(ring.from_signed(&signed));
-            let [residues1, residues2] = poly.parts();
-            first.copy_from_slice(residues1);
-            second.copy_from_slice(residues2);
-        }
+    let mut values = AlignedBytes::zeroed(common.layout.transformed_bytes() as usize);
+    values.bytes_mut().par_chunks_exact_mut(TRANSFORMED).enumerate().for_each(|(place, out)| {
+        let (column, row) = (place / rows, place % rows);
+        let (plane, column) = (column / columns, column % columns);
+        let poly = plane * rows * columns + row * columns + column;
+        let mut words = Aligned::zeroed(DEGREE);
+        wide::from_bytes_lazy(&mut words, &bytes[poly * DEGREE..][..DEGREE], ring.prime());
+        ring.table().forward(&mut words);
+        pack(out, &words);
     });
     values
 }
@@ -195,29 +188,28 @@ fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
 pub(super) enum Plane<'a> {
     /// Row by row, d bytes each.
     Bytes(&'a [u8]),
-    /// Column by column: all rows modulo q₁, in values, then all rows modulo q₂.
-    Values(&'a [u32]),
+    /// Column by column, in packed values.
+    Values(&'a [u8]),
 }
 
-/// The transformed polynomials of a block of rows, modulo each prime.
-struct Block {
-    rows: [Vec<u32>; 2],
-}
-
-impl Block {
-    fn new() -> Self {
-        Self { rows: [0, 1].map(|_| vec![0; BLOCK * DEGREE]) }
-    }
-
-    /// Transforms a polynomial of signed bytes into row `row`.
-    fn transform(&mut self, ring: &Ring, row: usize, bytes: &[u8]) {
-        for (prime, rows) in self.rows.iter_mut().enumerate() {
-            let out = &mut rows[row * DEGREE..][..DEGREE];
-            let q = ring.primes()[prime].value();
-            // Below 2q, as the lazy transform requires.
-            let residues = bytes.iter().map(|&byte| q.wrapping_add_signed(i32::from(byte as i8)));
-            out.iter_mut().zip(residues).for_each(|(out, residue)| *out = residue);
-            ring.table(prime).forward_lazy(out);
+impl Plane<'_> {
+    /// Writes the transform of a polynomial, of `rows` rows and `columns` columns.
+    fn transform(
+        &self,
+        ring: &Ring,
+        [row, column]: [usize; 2],
+        [rows, columns]: [usize; 2],
+        out: &mut [u64],
+    ) {
+        match self {
+            Self::Bytes(bytes) => {
+                let bytes = &bytes[(row * columns + column) * DEGREE..][..DEGREE];
+                wide::from_bytes_lazy(out, bytes, ring.prime());
+                ring.table().forward_lazy(out);
+            }
+            Self::Values(values) => {
+                unpack(out, &values[(column * rows + row) * TRANSFORMED..][..TRANSFORMED])
+            }
         }
     }
 }
@@ -233,23 +225,14 @@ pub(super) fn columns(
     let rows = selectors.first().map_or(0, |selectors| selectors.count());
     let zero = || vec![[ring.zero::<Values>(), ring.zero::<Values>()]; range.len()];
     let mut sums: Vec<Vec<[Poly<Values>; 2]>> = selectors.iter().map(|_| zero()).collect();
-    let (mut block, mut product) = (Block::new(), vec![0; DEGREE]);
+    let (mut block, mut product) = (Aligned::zeroed(BLOCK * DEGREE), [ring.zero(), ring.zero()]);
     for first in (0..rows).step_by(BLOCK) {
         let count = BLOCK.min(rows - first);
         for (place, column) in range.clone().enumerate() {
-            let polys = match plane {
-                Plane::Bytes(bytes) => {
-                    for row in 0..count {
-                        let poly = (first + row) * columns + column;
-                        block.transform(ring, row, &bytes[poly * DEGREE..][..DEGREE]);
-                    }
-                    [0, 1].map(|prime| &block.rows[prime][..count * DEGREE])
-                }
-                Plane::Values(values) => [0, 1].map(|prime| {
-                    let start = (2 * column + prime) * rows + first;
-                    &values[start * DEGREE..][..count * DEGREE]
-                }),
-            };
+            let polys = &mut block[..count * DEGREE];
+            for (row, out) in polys.chunks_exact_mut(DEGREE).enumerate() {
+                plane.transform(ring, [first + row, column], [rows, columns], out);
+            }
             for (sums, selectors) in sums.iter_mut().zip(selectors) {
                 add_products(ring, polys, (first, count), selectors, &mut sums[place], &mut product);
             }
@@ -259,21 +242,17 @@ pub(super) fn columns(
     sums.into_iter().map(|sums| sums.into_iter().map(rlwe).collect()).collect()
 }
 
-/// `sum` += Σ polyᵢ·selector_{first + i}, polynomials modulo each prime.
+/// `sum` += Σ polyᵢ·selector_{first + i}.
 fn add_products(
     ring: &Ring,
-    polys: [&[u32]; 2],
+    polys: &[u64],
     (first, count): (usize, usize),
     selectors: &Rows,
     sum: &mut [Poly<Values>; 2],
-    product: &mut [u32],
+    product: &mut [Poly<Values>; 2],
 ) {
-    for (part, sum) in sum.iter_mut().enumerate() {
-        for (prime, sum) in sum.parts_mut().into_iter().enumerate() {
-            let modulus = ring.primes()[prime];
-            let selectors = &selectors.residues(part, prime)[first * DEGREE..(first + count) * DEGREE];
-            pointwise::dot(product, polys[prime], selectors, modulus);
-            pointwise::add_assign(sum, product, modulus);
-        }
-    }
+    let selectors = selectors.residues(ring, 0).map(|part| &part[first * DEGREE..(first + count) * DEGREE]);
+    let [a, b] = product;
+    wide::dot_pair([a.residues_mut(), b.residues_mut()], polys, selectors, ring.prime());
+    sum.iter_mut().zip(product).for_each(|(sum, product)| ring.add_assign(sum, product));
 }

@@ -28,13 +28,13 @@ use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Never, Parameters, Scheme, Target, Wire};
 use papir_core::{Description, Error, Privacy, Progress, Result, Shape};
 use papir_kernels::bits::packed_len;
-use papir_lattice::gadget::Gadget;
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::noise::rounding;
-use papir_lattice::rlwe::{Rlwe, encrypt};
-use papir_lattice::rows::Rows;
+use papir_lattice::rlwe::encrypt;
+use papir_lattice::wide::{Gadget, Rlwe, Rows};
 use papir_ring::prg::{SecretRng, Seed};
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{CyclotomicRing, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
@@ -320,7 +320,7 @@ impl Parameters for RespireParams {
         let own =
             vec![("query words", format!("{} of {} bits", self.query_words(), self.literal.query_bits))];
         let query = Counts::new().with(Operation::Encrypt, 1.0, 1);
-        let selection = Counts::new().with(Operation::ExternalProduct, self.selection(), 1);
+        let selection = Counts::new().with(Operation::WideProduct, self.selection(), 1);
         let work = self.common.work(query, selection);
         let sizes = self.sizes(packed_bytes(self.chain(), Self::SHORTS), [self.layout().bytes(), 0]);
         self.common.describe(Respire::NAME, Respire::PRIVACY, sizes, own, work)

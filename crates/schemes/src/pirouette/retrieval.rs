@@ -5,24 +5,18 @@
 use std::ops::Range;
 
 use papir_core::Progress;
+use papir_lattice::bootstrap::ring_switch::RingSwitchKey;
 use papir_lattice::bootstrap::rotation::rotate;
-use papir_lattice::gadget::Gadget;
-use papir_lattice::rlwe::Rlwe;
-use papir_lattice::rows::{Rows, Workspace};
-use papir_ring::Ring;
+use papir_lattice::wide::{Gadget, Rlwe, Rows, Workspace};
+use papir_ring::CyclotomicRing;
+use papir_ring::wide::Ring;
 use rayon::prelude::*;
 
 use super::chain::{ORDER, RESPONSE_DEGREE};
 use super::common::{Common, RetrievalParams};
-use super::keys::Evaluation;
-use super::layout::Layout;
+use super::layout::{LOG2_GROUP, Layout, SHARE};
 use super::polynomials::{self, Polynomials};
 use super::wire::RetrievalAnswer;
-
-/// log₂ of the columns folded together. They stay in the last-level cache.
-const LOG2_GROUP: u32 = 8;
-/// Columns of one task, a power of two. Their sums stay in the second-level cache.
-const SHARE: usize = 16;
 
 /// A selection of one item.
 pub struct Selection {
@@ -117,8 +111,7 @@ impl<'a> Gates<'a> {
     /// CMUX: `zero` becomes `one` where the gate's bit is set.
     pub(super) fn choose(&mut self, gate: &Rows, zero: &mut Rlwe, one: &Rlwe) {
         self.difference.clone_from(one);
-        self.ring.sub_assign(&mut self.difference.a, &zero.a);
-        self.ring.sub_assign(&mut self.difference.b, &zero.b);
+        self.difference.sub_assign(self.ring, zero);
         self.work.external_product(self.ring, self.gadget, &self.difference, gate, &mut self.product);
         zero.add_assign(self.ring, &self.product);
     }
@@ -161,13 +154,17 @@ impl<'a> Gates<'a> {
     }
 }
 
-/// ModSwitch and RingSwitch: returns the answer of an item's planes under a client's keys.
-pub(super) fn respond<P: RetrievalParams>(params: &P, keys: &Evaluation, planes: &[Rlwe]) -> RetrievalAnswer {
+/// ModSwitch and RingSwitch: returns the answer of an item's planes under a client's key.
+pub(super) fn respond<P: RetrievalParams>(
+    params: &P,
+    key: &RingSwitchKey,
+    planes: &[Rlwe],
+) -> RetrievalAnswer {
     let (chain, bits) = (params.chain(), params.common().answer_bits);
     let small = chain.response.ring();
     let mut answer = RetrievalAnswer { masks: Vec::new(), bodies: Vec::new() };
     for plane in planes {
-        let switched = keys.ring_switch.switch(chain.ring(), small, plane);
+        let switched = key.switch(chain.ring(), small, plane);
         let words = small.to_words(&switched.b).into_iter();
         let item = words.step_by(RESPONSE_DEGREE / params.layout().span);
         answer.masks.append(&mut bits.mask(small, &switched.a));

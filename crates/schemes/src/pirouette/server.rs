@@ -1,5 +1,7 @@
 //! The server of Pirouette and Respire.
 
+use std::sync::Arc;
+
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
@@ -67,13 +69,21 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         batch: Vec<(Session<'_, S>, &S::Query)>,
         progress: &dyn Progress,
     ) -> Result<Vec<RetrievalAnswer>> {
-        let expanded = batch
-            .into_iter()
-            .map(|(session, query)| Ok((session.require_keys()?.expanded(&self.params)?, query)));
-        let batch = expanded.collect::<Result<Vec<_>>>()?;
-        let items = self.retrieval().run(&S::select(&self.params, &batch, progress), progress);
-        progress.stage("switch", batch.len() as u64);
-        Ok(batch.iter().zip(&items).map(|((keys, _), item)| respond(&self.params, keys, item)).collect())
+        let batch = batch.into_iter().map(|(session, query)| Ok((session.require_keys()?, query)));
+        let batch = batch.collect::<Result<Vec<_>>>()?;
+        let (mut selections, mut switches) = (Vec::new(), Vec::new());
+        for part in Keys::parts(&batch, Keys::clients_together(&self.params)) {
+            progress.stage("expand keys", part.len() as u64);
+            let expanded = part.iter().map(|(keys, _)| keys.expanded(&self.params));
+            let expanded = expanded.collect::<Result<Vec<_>>>()?;
+            let queries: Vec<_> =
+                expanded.iter().zip(part).map(|(keys, (_, query))| (&**keys, *query)).collect();
+            selections.append(&mut S::select(&self.params, &queries, progress));
+            switches.extend(expanded.iter().map(|keys| Arc::clone(&keys.ring_switch)));
+        }
+        let items = self.retrieval().run(&selections, progress);
+        progress.stage("switch", items.len() as u64);
+        Ok(switches.iter().zip(&items).map(|(switch, item)| respond(&self.params, switch, item)).collect())
     }
 
     fn keys_fit(&self, _keys: &Keys) -> bool {

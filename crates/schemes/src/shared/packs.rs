@@ -181,8 +181,8 @@ fn read_packs<P: RingPacking>(
     check_residues(residues, ring, name)?;
     let pack = |words: &[u32]| {
         let mut polys = words.chunks_exact(2 * ring.degree());
-        let a = Poly::from_residues(polys.next().unwrap_or_default().to_vec());
-        Preprocessed { a, last: polys.map(|poly| Poly::from_residues(poly.to_vec())).collect() }
+        let a = Poly::from_residues(polys.next().unwrap_or_default());
+        Preprocessed { a, last: polys.map(Poly::from_residues).collect() }
     };
     Ok(residues.chunks_exact(of_pack).map(pack).collect())
 }

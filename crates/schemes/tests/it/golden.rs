@@ -128,27 +128,27 @@ golden! {
         "c44278ab284c31ba",
     ];
     pirouette: 300, 100, [
-        "1e661bee62f5aa43",
+        "b4ebb12d74a4adf2",
         "135fed95d3ed6882",
-        "e2855fad0b2e0cce",
-        "3b9b229f918fca37",
-        "263854296d8ed2b4",
+        "a67eaf984ffa67ed",
+        "8e2701af960b1700",
+        "9399c33c91b298ac",
         "b2c388a04d251b5a",
     ];
     respire: 300, 100, [
-        "c1a3768d88948bd6",
-        "85c93adcd8a32659",
-        "0e5358869bc83f22",
-        "c314904d3e722649",
-        "89b29bdabe3d93f9",
+        "8d115de27d01c5e0",
+        "2c1d782a32f6c6dc",
+        "8a9a5521261a0f8e",
+        "4da4db9c8c516778",
+        "7611ab34dbbedde4",
         "bdba14f603ea5467",
     ];
     pirouette_encrypted: 300, 100, [
-        "3eda766a9eeba328",
+        "362e863f0488f369",
         "99ae2b265d1114b8",
-        "15824fb97589cc0e",
-        "d2bcd496a1d2b961",
-        "9606f5c2d78976df",
+        "2db78cacfe719101",
+        "730ba255e4a2767f",
+        "bdd435364040f3b1",
         "c4176cc04e754f29",
     ];
     depir: 200, 16, [

@@ -16,51 +16,44 @@ fn changed(scheme: &dyn ErasedScheme, bytes: &[u8], change: impl Fn(&[u8]) -> Ve
     envelope::seal(&header, &change(payload))
 }
 
-/// Format 1 of `pirouette` and `respire` had no number in its parameters, and records without
-/// whitening.
+/// Formats 1 of Pirouette and Respire had no number in their parameters; those of format 2 have a
+/// ring of two primes.
 #[test]
-fn databases_without_whitening_name_the_command_that_builds_them_again() {
-    for name in ["pirouette", "respire"] {
+fn databases_of_older_rings_name_the_command_that_builds_them_again() {
+    let rng = &mut ChaCha20Rng::from_seed([1; 32]);
+    let key = OwnerKey::generate(rng);
+    for (name, what) in [
+        ("pirouette", "a database of pirouette or respire"),
+        ("respire", "a database of pirouette or respire"),
+        ("pirouette-encrypted", "a database of pirouette-encrypted"),
+    ] {
         let scheme = registry::by_name(name).unwrap();
+        let owner = (name == "pirouette-encrypted").then_some(&key);
+        let scheme = scheme.with_owner_key(owner);
         let records = RecordBuffer::zeroed(Shape::of_bytes(300, 100).unwrap());
-        let rng = &mut ChaCha20Rng::from_seed([1; 32]);
         let server = scheme.setup(&records, Goal::Balanced, rng, &NoProgress).unwrap();
-        let expected = "a database of pirouette or respire has format version 1: this papir reads \
-            version 2; build it again from its source: `papir build …`";
-
         let mut sections = MemorySections::default();
         server.save(&mut sections).unwrap();
         let identity = sections.get("identity").unwrap();
-        sections
-            .put("identity", &[&changed(scheme, &identity, |parameters| parameters[4..].to_vec())])
-            .unwrap();
-        assert_eq!(scheme.load(&sections).err().unwrap().to_string(), expected, "{name}");
+        for format in [1u8, 2] {
+            let expected = format!(
+                "{what} has format version {format}: this papir reads version 3; build it again from its \
+                 source: `papir build …`"
+            );
+            let older = |parameters: &[u8]| match format {
+                1 => parameters[4..].to_vec(),
+                _ => [&[format, 0, 0, 0], &parameters[4..]].concat(),
+            };
+            sections.put("identity", &[&changed(&*scheme, &identity, older)]).unwrap();
+            assert_eq!(scheme.load(&sections).err().unwrap().to_string(), expected, "{name}");
 
-        let public = changed(scheme, &server.public(), |payload| {
-            let mut writer = Writer::new();
-            writer.bytes(&Reader::new("a public part", payload).bytes().unwrap()[4..]);
-            writer.finish()
-        });
-        assert_eq!(scheme.client(&public).err().unwrap().to_string(), expected, "{name}");
+            let public = changed(&*scheme, &server.public(), |payload| {
+                let mut writer = Writer::new();
+                let mut reader = Reader::new("a public part", payload);
+                writer.bytes(&older(reader.bytes().unwrap()));
+                writer.finish()
+            });
+            assert_eq!(scheme.client(&public).err().unwrap().to_string(), expected, "{name}");
+        }
     }
-}
-
-/// Format 1 of `pirouette-encrypted` differs in its answers only, so its databases load.
-#[test]
-fn encrypted_databases_of_format_1_load_and_are_written_with_a_number() {
-    let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-    let scheme =
-        registry::by_name("pirouette-encrypted").unwrap().with_owner_key(Some(&OwnerKey::generate(rng)));
-    let records = RecordBuffer::zeroed(Shape::of_bytes(300, 100).unwrap());
-    let server = scheme.setup(&records, Goal::Balanced, rng, &NoProgress).unwrap();
-    let mut sections = MemorySections::default();
-    server.save(&mut sections).unwrap();
-    let identity = sections.get("identity").unwrap();
-    let older = changed(&*scheme, &identity, |parameters| parameters[4..].to_vec());
-    sections.put("identity", &[&older]).unwrap();
-    let loaded = scheme.load(&sections).unwrap();
-    assert_eq!(loaded.public(), server.public());
-    let mut written = MemorySections::default();
-    loaded.save(&mut written).unwrap();
-    assert!(*written.get("identity").unwrap() == *identity);
 }

@@ -36,6 +36,6 @@ impl Aggregate {
         let d = self.degree;
         let n = self.residues[0].len() / d;
         let at = bit_reverse(exponent_index(inverse_exponent(e, d), d, n), n);
-        Poly::from_residues(self.residues.each_ref().map(|part| &part[at * d..(at + 1) * d]).concat())
+        Poly::from_residues(&self.residues.each_ref().map(|part| &part[at * d..(at + 1) * d]).concat())
     }
 }

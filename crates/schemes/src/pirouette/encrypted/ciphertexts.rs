@@ -6,15 +6,14 @@
 //! body = −a·s + e + 2⁸·byte modulo 2¹⁶, for the ring's ternary s and σ = 3.19
 //! ```
 //! Folding lifts a record to q, times round(q/2¹⁶): a phase that is right modulo 2¹⁶ becomes one
-//! that is right modulo q up to 2^-32 of a turn.
+//! that is right modulo q up to 2^-26 of a turn.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
-use papir_lattice::params::RlweParams;
-use papir_lattice::rlwe::Rlwe;
-use papir_lattice::secret::SecretKey;
+use papir_lattice::wide::{Rlwe, RlweParams, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
-use papir_ring::{Coefficients, Poly, Ring};
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;

@@ -8,10 +8,8 @@ use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{Description, Error, Formats, OwnerKey, Result, Shape};
-use papir_lattice::gadget::Gadget;
-use papir_lattice::params::RlweParams;
-use papir_lattice::secret::SecretKey;
 use papir_lattice::security::{self, Secret};
+use papir_lattice::wide::{Gadget, RlweParams, SecretKey};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -23,7 +21,7 @@ use crate::pirouette::chain::{
 use crate::pirouette::common::{
     Common, RetrievalParams, best, external, gate_gadget, key_switch, numbered, spans,
 };
-use crate::pirouette::keys::{packed_bytes, server_bytes};
+use crate::pirouette::keys::{expanded_bytes, packed_bytes};
 use crate::pirouette::layout::Layout;
 use crate::pirouette::noise::{Constants, Noise, Retrieved, bits_failure_log2, gadgets_of};
 use crate::pirouette::wire;
@@ -42,11 +40,12 @@ const LABEL: &str = "pirouette/owner";
 /// BLAKE3's context string of [`KeyId`].
 const CONTEXT: &str = "papir 2026 owner key id v1";
 
-/// Parameters. Answers of format 1 may have other numbers of bits.
+/// Parameters. Answers of format 1 may have other numbers of bits; in format 2 the ring has two
+/// primes.
 const FORMATS: Formats = Formats {
     what: "a database of pirouette-encrypted",
-    oldest: 1,
-    written: 2,
+    oldest: 3,
+    written: 3,
     renew: "build it again from its source: `papir build …`",
 };
 /// Bytes of parameters in format 1, which had no number.
@@ -71,7 +70,7 @@ pub struct Encrypted<T = Standard>(PhantomData<fn() -> T>);
 /// Parameters of [`Encrypted`]. The layout has one column.
 #[derive(Clone, Debug)]
 pub struct EncryptedParams<T> {
-    literal: Literal,
+    pub(super) literal: Literal,
     common: Common,
     pub(super) owner: Owner,
     set: PhantomData<fn() -> T>,
@@ -197,9 +196,9 @@ impl<T: ParameterSet> EncryptedParams<T> {
         let gates = layout.planes * (layout.polys() + layout.log2_slots as usize);
         let gate = external(self.gate()) + LIFTING;
         Counts::new()
-            .with(Operation::ExternalProduct, f64::from(layout.index_bits()) * rotations, 1)
-            .with(Operation::ExternalProduct, digits as f64 * traces, digits)
-            .with(Operation::ExternalProduct, gates as f64 * gate, layout.polys())
+            .with(Operation::WideProduct, f64::from(layout.index_bits()) * rotations, 1)
+            .with(Operation::WideProduct, digits as f64 * traces, digits)
+            .with(Operation::WideProduct, gates as f64 * gate, layout.polys())
     }
 }
 
@@ -246,7 +245,8 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
 
     fn label(&self) -> String {
         let keys = if self.literal.grain == Grain::Fine { ", large keys" } else { "" };
-        format!("{} polynomials, items of {} B{keys}", self.layout().polys(), self.layout().span)
+        let (layout, digits) = (self.layout(), self.gate().levels());
+        format!("{} polynomials, items of {} B, gates of {digits} digits{keys}", layout.polys(), layout.span)
     }
 
     fn shape(&self) -> Shape {
@@ -261,7 +261,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
             ("n", chain.bits.switch.dimension.to_string()),
             ("log2 of the records' modulus", LOG2_MODULUS.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
-            ("server bytes a client", server_bytes(chain, Self::SHORTS).to_string()),
+            ("bytes of a client's expanded keys", expanded_bytes(chain, Self::SHORTS).to_string()),
             ("owner's key", self.owner.id.map_or("none".to_owned(), |id| id.to_string())),
         ];
         let words = (self.layout().planes * self.layout().span) as f64;

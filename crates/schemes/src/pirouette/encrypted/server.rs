@@ -4,10 +4,8 @@ use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, Progress, Records, Result};
-use papir_lattice::gadget::Gadget;
-use papir_lattice::rlwe::Rlwe;
-use papir_lattice::rows::Rows;
-use papir_ring::Ring;
+use papir_lattice::wide::{Gadget, Rlwe, Rows};
+use papir_ring::wide::Ring;
 use rand_core::CryptoRng;
 
 use super::ciphertexts::Ciphertexts;
@@ -86,9 +84,9 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
     ) -> Result<Vec<RetrievalAnswer>> {
         let answers = batch.into_iter().map(|(session, query)| {
             let keys = session.require_keys()?.expanded(&self.params)?;
-            let planes = self.planes(keys, query, progress);
+            let planes = self.planes(&keys, query, progress);
             progress.stage("switch", 1);
-            Ok(respond(&self.params, keys, &planes))
+            Ok(respond(&self.params, &keys.ring_switch, &planes))
         });
         answers.collect()
     }

@@ -3,24 +3,25 @@
 
 mod chosen;
 mod linear;
+mod trial;
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
 
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
-use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
+use papir_core::{NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::rlwe::Rlwe;
-use papir_lattice::rows::Rows;
+use papir_lattice::wide::{Rlwe, Rows};
+use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly};
+use papir_ring::wide::Poly;
 use rand_core::SeedableRng;
 
-use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, ParameterSet};
+use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q};
 use super::client::RetrievalClient;
 use super::common::{COMPACT, Form, GATES, RetrievalParams, gate_params};
-use super::encrypted::params::EncryptedParams;
 use super::keys::{Keys, Part, State};
 use super::layout::Layout;
 use super::noise::{Gadgets, Noise, NoiseInput, gadgets_of, input};
@@ -63,7 +64,8 @@ impl<S: Selecting> Case<S> {
     fn select(&mut self, index: u64) -> Selection {
         let (_, query) = self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap();
         let params = self.client.params();
-        let batch = [(self.keys.expanded(params).unwrap(), &query)];
+        let keys = self.keys.expanded(params).unwrap();
+        let batch = [(&*keys, &query)];
         S::select(params, &batch, &NoProgress).swap_remove(0)
     }
 
@@ -108,11 +110,10 @@ impl<S: Selecting> Case<S> {
     /// Row `row` of some encryptions, in coefficients.
     fn row(&self, rows: &Rows, row: usize) -> Rlwe {
         let ring = self.client.params().chain().ring();
-        let part = |part: usize| -> Poly<Coefficients> {
-            let residues = [0, 1].map(|prime| &rows.residues(part, prime)[row * DEGREE..][..DEGREE]);
-            ring.inverse(Poly::from_residues(residues.concat()))
-        };
-        Rlwe { a: part(0), b: part(1) }
+        let [a, b] = rows
+            .residues(ring, 0)
+            .map(|part| ring.inverse(Poly::from_residues(&part[row * DEGREE..][..DEGREE])));
+        Rlwe { a, b }
     }
 }
 
@@ -242,6 +243,35 @@ fn keys_and_states_of_other_lengths_are_refused() {
 }
 
 /// Keys heavier than the noise assumes are never drawn, and clients that have one register again.
+/// Batches are split by clients, not by queries, and keep their order.
+#[test]
+fn parts_of_a_batch_have_as_many_clients_as_there_is_room() {
+    let keys: Vec<Keys> = (0..3).map(|i| Keys::of(vec![i])).collect();
+    let batch: Vec<(&Keys, usize)> =
+        [0, 0, 1, 0, 2, 2, 1, 0].into_iter().map(|i| &keys[i]).zip(0..).collect();
+    let numbers = |clients| {
+        let parts = Keys::parts(&batch, clients).into_iter();
+        parts.map(|part| part.iter().map(|(_, number)| *number).collect()).collect::<Vec<Vec<usize>>>()
+    };
+    assert_eq!(numbers(3), [[0, 1, 2, 3, 4, 5, 6, 7]]);
+    assert_eq!(numbers(2), [vec![0, 1, 2, 3], vec![4, 5, 6], vec![7]]);
+    assert_eq!(numbers(1), [vec![0, 1], vec![2], vec![3], vec![4, 5], vec![6], vec![7]]);
+    assert!(Keys::parts::<usize>(&[], 2).is_empty());
+}
+
+/// Expanded keys that are no longer kept are expanded again.
+#[test]
+fn dropped_expansions_are_made_again() {
+    let params =
+        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let mut case = Case::<Pirouette>::new(params.clone());
+    let first = case.keys.expanded(&params).unwrap();
+    assert!(Arc::ptr_eq(&first, &case.keys.expanded(&params).unwrap()));
+    *case.keys.place() = Weak::new();
+    assert!(!Arc::ptr_eq(&first, &case.keys.expanded(&params).unwrap()));
+    assert!(case.item_errors(2).iter().all(|error| error.abs() < 1.0 / 512.0));
+}
+
 #[test]
 fn clients_with_heavy_keys_register_again() {
     let params =
@@ -279,38 +309,6 @@ fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
     let huge = PirouetteParams::<Standard>::choose(Shape::of_bytes(1 << 28, 256).unwrap(), Goal::Balanced);
     let error = huge.err().unwrap().to_string();
     assert!(error.contains("bits of an item's number: expected at most 24"), "{error}");
-}
-
-/// The lengths of the short keys in earlier builds.
-#[derive(Clone, Copy, Debug)]
-struct Earlier;
-
-impl ParameterSet for Earlier {
-    const NAME: &'static str = "pirouette-earlier";
-    const ID: u16 = 0xfff5;
-    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-earlier", 0xfff6);
-    const PRIVACY: Privacy = Privacy::Private;
-    const DIMENSIONS: [usize; 2] = [640, 832];
-}
-
-/// Parameters chosen for the shorter keys of earlier builds, which are slightly less noisy, are
-/// within the bound on failures with today's.
-#[test]
-fn databases_of_earlier_builds_load() {
-    let bytes = [1, 4, 32, 64, 200, 256, 1000, 1 << 13];
-    let shapes = (4..=24).step_by(4).flat_map(|log2| bytes.map(|bytes| ((1u64 << log2) + log2, bytes)));
-    for (records, bytes) in shapes.filter(|(records, bytes)| records * bytes <= 1 << 32) {
-        let shape = Shape::of_bytes(records, bytes).unwrap();
-        for goal in Goal::ALL {
-            let Ok(earlier) = PirouetteParams::<Earlier>::choose(shape, goal) else { continue };
-            let today = PirouetteParams::<Standard>::decode(&earlier.encode());
-            let found = earlier.describe().failure_log2;
-            assert!(today.is_ok(), "{records} records of {bytes} bytes, 2^{found}: {:?}", today.err());
-            let encrypted = EncryptedParams::<Earlier>::choose(shape, goal).unwrap();
-            let today = EncryptedParams::<Standard>::decode(&encrypted.encode());
-            assert!(today.is_ok(), "{records} encrypted records of {bytes} bytes: {:?}", today.err());
-        }
-    }
 }
 
 /// Gadgets of this many digits that cover q.

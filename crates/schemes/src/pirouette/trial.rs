@@ -1,0 +1,308 @@
+//! Phase 0 alone: papir's, and the paper's under the same keys.
+//!
+//! The paper's phase 0 splits the index into digits and these into bits (Algorithms 1 to 3), makes an
+//! RGSW encryption of each bit (circuit bootstrapping), and builds the selectors from them by a tree
+//! (section 3.2). Its parameters are not used, because they are insecure or do not decrypt (decision
+//! 20). A trial takes the ring, the keys and the gadgets of papir instead, which close:
+//!
+//! | | paper | here |
+//! |---|---|---|
+//! | query | n = 1300 at 2³², binary | the ring's key at 2³²: no switch back into n = 1300 |
+//! | ring | 2⁵⁶, binary, 118.9 bits | 2⁵⁰, ternary |
+//! | key for digits of 5 bits | n = 600, switch at 2⁴² (48.5 bits) | n = 840, switch at 2²⁰ |
+//! | key for circuit bootstrapping | n = 512 at 2¹², 127.5 bits | n = 648 at 2¹⁵ |
+//!
+//! The RGSW gadget (8 digits of 4 bits) and that of the selectors (2 digits of 4 bits) are the paper's.
+
+use std::sync::Arc;
+
+use papir_core::{Progress, Result};
+use papir_lattice::bootstrap::digits::Rotator;
+use papir_lattice::bootstrap::lwe::{Lwe, SwitchParams};
+use papir_lattice::bootstrap::selector;
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::wide::{Gadget, Rlwe, Rows};
+use papir_ring::CyclotomicRing;
+use papir_ring::prg::{SecretRng, Seed};
+use papir_ring::wide::Poly;
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+
+use super::chain::{LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_Q, ORDER, OUTPUTS, ParameterSet};
+use super::client::encrypt;
+use super::common::{RetrievalParams, gate_gadget};
+use super::keys::{Evaluation, Keys, State};
+use super::params::PirouetteParams;
+use super::phase0::{Finder, select};
+use super::retrieval::Selection;
+use super::wire::PirouetteQuery;
+use crate::shared::parameters::refused;
+
+/// The switch to the paper's key for digits, at the largest modulus with 128 bits of security
+/// instead of 2⁴².
+pub const PRINTED_SWITCH: SwitchParams =
+    SwitchParams { dimension: 600, log2_q: 14, sigma: 3.19, log_base: 3 };
+
+/// Rotations of circuit bootstrapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tables {
+    /// One rotation for each digit of an RGSW encryption (TFHE).
+    Single,
+    /// One rotation for all digits of a bit, up to 8 (Wang et al., *Circuit Bootstrapping: Faster and
+    /// Smaller*, which the paper cites).
+    Together,
+}
+
+/// Sizes of the paper's phase 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// d, the number of digits.
+    pub digits: u32,
+    /// v, the bits of a digit, at least 2.
+    pub bits: u32,
+    /// ν₁, the bits that select the row: the highest.
+    pub log2_rows: u32,
+    /// Digits of an RGSW encryption, and log₂ of their base.
+    pub gate: (usize, u32),
+}
+
+impl Split {
+    /// Bits of an index.
+    pub fn index_bits(&self) -> u32 {
+        self.digits * self.bits
+    }
+}
+
+/// Output of the paper's phase 0.
+pub struct Printed {
+    /// RGSW encryptions of all bits, the lowest first.
+    gates: Vec<Rows>,
+    /// RLWE′ encryptions, one for each row: of 1 for the index's row, of 0 otherwise.
+    selectors: Vec<Vec<Rlwe>>,
+}
+
+/// Numbers of operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operations {
+    /// Blind rotations under the short key for bits.
+    pub bit_rotations: usize,
+    /// Blind rotations under the longer key for digits.
+    pub digit_rotations: usize,
+    /// External products, those of rotations included.
+    pub external_products: usize,
+    /// Products with one half of an RGSW encryption: automorphisms, and multiplications by s.
+    pub key_switches: usize,
+}
+
+/// A registered client's keys, and parameters whose index has some bits.
+pub struct Trial<T> {
+    params: PirouetteParams<T>,
+    state: State,
+    keys: Arc<Evaluation>,
+}
+
+impl<T: ParameterSet> Trial<T> {
+    /// Registers a client.
+    ///
+    /// # Errors
+    /// No error for a client's own keys.
+    pub fn new(params: PirouetteParams<T>, rng: &mut dyn CryptoRng) -> Result<Self> {
+        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
+        let state = State::generate(&params, None, &mut rng)?;
+        let keys = Keys::generate(&params, &state.0, seed, &mut rng).expanded(&params)?;
+        Ok(Self { params, state, keys })
+    }
+
+    /// Encrypts an item's number.
+    pub fn query(&self, item: u64, rng: &mut dyn CryptoRng) -> PirouetteQuery {
+        encrypt(&self.params, &self.state, item, rng)
+    }
+
+    /// papir's phase 0.
+    pub fn run(&self, query: &PirouetteQuery, progress: &dyn Progress) -> Option<Selection> {
+        select(&self.params, &[(&self.keys, query)], progress).pop()
+    }
+
+    /// The paper's phase 0, with the stages of papir's.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for sizes that the keys do not support.
+    pub fn run_printed(
+        &self,
+        query: &PirouetteQuery,
+        (split, tables): (Split, Tables),
+        progress: &dyn Progress,
+    ) -> Result<Printed> {
+        let finder = Finder::new(&self.params, &self.keys);
+        let (gate, levels) = self.gadgets(split)?;
+        progress.stage("bits", split.index_bits().into());
+        // The paper's message has no bit above the index's.
+        let spare = self.params.layout().index_bits() + 1 - split.index_bits();
+        let short = &self.keys.shorts[1];
+        let rotator = Rotator { ring: finder.ring(), switch: &short.switch, rotation: &short.rotation };
+        let bits = rotator.decompose(&query.lwe().shifted(spare), split.digits, split.bits);
+        progress.stage("gates", bits.len() as u64);
+        let to_gate = |bit: &Lwe| {
+            let factors: Vec<u64> = (0..gate.levels()).map(|i| gate.factor(i)).collect();
+            let rotated: Vec<(Rlwe, usize)> = match tables {
+                Tables::Single => {
+                    factors.par_iter().map(|&factor| (finder.rotate_bit(bit, &[factor]), 0)).collect()
+                }
+                Tables::Together => {
+                    let all = finder.rotate_bit(bit, &factors);
+                    (0..factors.len()).map(|i| (all.clone(), i)).collect()
+                }
+            };
+            let isolated = rotated.par_iter().map(|(rlwe, coefficient)| finder.isolated(rlwe, *coefficient));
+            self.keys.square.rgsw(finder.ring(), isolated.collect())
+        };
+        let gates: Vec<Rows> = bits.par_iter().map(to_gate).collect();
+        progress.stage("selectors", 1 << split.log2_rows);
+        let rows = &gates[(split.index_bits() - split.log2_rows) as usize..];
+        let selectors = selector::tree(finder.ring(), &gate, rows, &levels);
+        Ok(Printed { gates, selectors })
+    }
+
+    /// Gadgets of the paper's gates and of its selectors.
+    fn gadgets(&self, split: Split) -> Result<(Gadget, Gadget)> {
+        let Split { digits, bits, log2_rows, gate } = split;
+        let most = self.params.layout().index_bits();
+        let fits = digits > 0 && (2..=8).contains(&bits) && (1..=OUTPUTS).contains(&gate.0);
+        if !fits || split.index_bits() > most || log2_rows > split.index_bits() {
+            let expected = format!("digits of 2 to 8 bits, {most} in all, and 1 to {OUTPUTS} digits a gate");
+            return Err(refused(T::NAME)(format!("{split:?}: expected {expected}")));
+        }
+        let chain = self.params.chain();
+        let selectors = GadgetParams { levels: 2, log_base: 4, drop: LOG2_Q - 8 };
+        let selectors = Gadget::new(chain.ring(), selectors).map_err(refused(T::NAME))?;
+        Ok((gate_gadget(T::NAME, chain, gate)?, selectors))
+    }
+
+    /// Operations of papir's phase 0.
+    pub fn operations(&self) -> Operations {
+        let (layout, levels) = (self.params.layout(), self.params.gate().levels());
+        let boxes = 1usize << (layout.log2_rows - LOG2_DIGIT);
+        let gates = (layout.log2_columns + layout.log2_slots) as usize;
+        // A trace to the sixteen places of a box, then an expansion of these.
+        let expansion = (LOG2_DEGREE - LOG2_DIGIT) as usize + (1 << LOG2_DIGIT) - 1;
+        let rotations = [(layout.index_bits() - LOG2_DIGIT) as usize, boxes];
+        self.counted(rotations, 0, gates * levels * self.conversions() + boxes * expansion)
+    }
+
+    /// Operations of the paper's phase 0. The last digit needs one rotation, the others three.
+    pub fn printed_operations(&self, split: Split, tables: Tables) -> Operations {
+        let (gates, levels) = (split.index_bits() as usize, split.gate.0);
+        let rotations = match tables {
+            Tables::Single => gates * levels,
+            Tables::Together => gates,
+        };
+        let tree = 2 * ((1 << split.log2_rows) - 1);
+        let rotations = [rotations, 3 * (split.digits as usize - 1) + 1];
+        self.counted(rotations, tree, gates * levels * self.conversions())
+    }
+
+    /// Key switches of one digit of an RGSW encryption: a trace, and a product with s.
+    fn conversions(&self) -> usize {
+        LOG2_DEGREE as usize + 1
+    }
+
+    fn counted(&self, rotations: [usize; 2], products: usize, key_switches: usize) -> Operations {
+        let [bit_rotations, digit_rotations] = rotations;
+        let [bits, digits] = self.dimensions();
+        let external_products = bit_rotations * bits + digit_rotations * digits + products;
+        Operations { bit_rotations, digit_rotations, external_products, key_switches }
+    }
+
+    /// n of the short keys for bits and for digits.
+    pub fn dimensions(&self) -> [usize; 2] {
+        [0, 1].map(|which| self.params.chain().short(which).switch.dimension)
+    }
+
+    /// Half the distance between digits of v bits, in standard deviations of the phase after the
+    /// switch to the key for digits, and after [`PRINTED_SWITCH`].
+    pub fn margins(&self, v: u32) -> [f64; 2] {
+        let chain = self.params.chain();
+        [&chain.short(1).switch, &PRINTED_SWITCH].map(|switch| {
+            let variance = chain.setting().switch(switch, f64::from(ORDER));
+            0.5 / 2f64.powi(v as i32) / variance.sqrt()
+        })
+    }
+
+    /// Digits of papir's gates, rows of its selectors, and bits of its index.
+    pub fn sizes(&self) -> (usize, usize, u32) {
+        let layout = self.params.layout();
+        (self.params.gate().levels(), layout.rows, layout.index_bits())
+    }
+
+    /// The item that papir's phase 0 selected; `None` unless gates and selectors encrypt one item.
+    pub fn item(&self, selection: &Selection) -> Option<u64> {
+        let ring = self.params.chain().ring();
+        let low = self.bits(&selection.gates, self.params.gate())?;
+        let scale = (ring.modulus() + (1 << (LOG2_P - 1))) >> LOG2_P;
+        let count = selection.selectors.count();
+        let row = one_hot((0..count).map(|r| self.constant(&self.phase(&selection.selectors, r), scale)))?;
+        Some((row as u64) << selection.gates.len() | low)
+    }
+
+    /// The item that the paper's phase 0 selected; `None` unless gates and selectors encrypt one item.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for sizes that the keys do not support.
+    pub fn printed_item(&self, split: Split, printed: &Printed) -> Result<Option<u64>> {
+        let (gate, levels) = self.gadgets(split)?;
+        let (ring, secret) = (self.params.chain().ring(), &self.state.0.ring);
+        let selector = |rows: &Vec<Rlwe>| {
+            let bits = rows.iter().zip(0..).map(|(row, level)| {
+                self.constant(&ring.to_centred(&row.phase(ring, secret)), levels.factor(level))
+            });
+            // All digits of a selector encrypt the same bit.
+            let bits: Vec<bool> = bits.collect::<Option<_>>()?;
+            bits.iter().all(|bit| *bit == bits[0]).then_some(bits[0])
+        };
+        let index = self.bits(&printed.gates, &gate);
+        let row = one_hot(printed.selectors.iter().map(selector));
+        let above = split.index_bits() - split.log2_rows;
+        Ok(index.filter(|index| row.is_some_and(|row| row as u64 == index >> above)))
+    }
+
+    /// The number whose bits the gates encrypt, the lowest first.
+    fn bits(&self, gates: &[Rows], gadget: &Gadget) -> Option<u64> {
+        let top = gadget.levels() - 1;
+        let bit = |gate: &Rows| {
+            let bit = self.constant(&self.phase(gate, gadget.levels() + top), gadget.factor(top))?;
+            self.is_keyed(&self.phase(gate, top), bit, gadget.factor(top)).then_some(bit)
+        };
+        gates.iter().rev().try_fold(0, |number, gate| Some(2 * number + u64::from(bit(gate)?)))
+    }
+
+    /// A row's message plus error, centred.
+    fn phase(&self, rows: &Rows, row: usize) -> Vec<i64> {
+        let (ring, secret) = (self.params.chain().ring(), &self.state.0.ring);
+        let d = ring.degree();
+        let [a, b] =
+            rows.residues(ring, 0).map(|part| ring.inverse(Poly::from_residues(&part[row * d..][..d])));
+        ring.to_centred(&Rlwe { a, b }.phase(ring, secret))
+    }
+
+    /// The bit of a phase near bit·`scale`: `None` if it is not.
+    fn constant(&self, phase: &[i64], scale: u64) -> Option<bool> {
+        let (scale, first) = (scale as i64, *phase.first()?);
+        let bit = first > scale / 2;
+        let near = |(i, &x): (usize, &i64)| (x - if i == 0 && bit { scale } else { 0 }).abs() < scale / 4;
+        phase.iter().enumerate().all(near).then_some(bit)
+    }
+
+    /// True if a phase is near s·bit·`scale`.
+    fn is_keyed(&self, phase: &[i64], bit: bool, scale: u64) -> bool {
+        let scale = scale as i64;
+        let expected = |s: i32| if bit { i64::from(s) * scale } else { 0 };
+        phase.iter().zip(self.state.0.ring.coefficients()).all(|(x, &s)| (x - expected(s)).abs() < scale / 4)
+    }
+}
+
+/// The position of the only set bit.
+fn one_hot(bits: impl Iterator<Item = Option<bool>>) -> Option<usize> {
+    let bits: Vec<bool> = bits.collect::<Option<_>>()?;
+    let place = bits.iter().position(|bit| *bit)?;
+    (bits.iter().filter(|bit| **bit).count() == 1).then_some(place)
+}
