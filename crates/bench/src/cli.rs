@@ -13,6 +13,7 @@ use crate::effort::{Effort, Plan};
 use crate::measure::measure;
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
+use crate::phase0::{self, Phase0Report};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
@@ -421,6 +422,8 @@ pub enum Outcome {
     Compression(CompressionReport),
     /// The report of NewtonPIR.
     Newton(NewtonReport),
+    /// The report of Pirouette's phase 0.
+    Phase0(Phase0Report),
     /// The report of batches.
     Batch(BatchReport),
     /// The report of a set intersection.
@@ -442,6 +445,7 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
             compress::measure(config, effort.runs, progress).map(Outcome::Compression)
         }
         Work::Newton(config) => newton::measure(config, effort, progress).map(Outcome::Newton),
+        Work::Phase0(config) => phase0::measure(config, effort, progress).map(Outcome::Phase0),
         Work::Batch(config) => batch::measure(config, effort, progress).map(Outcome::Batch),
         Work::Psi(config) => psi::measure(config, effort, progress).map(Outcome::Psi),
         Work::Depir(config) => depir::measure(config, effort, progress).map(Outcome::Depir),
@@ -482,6 +486,7 @@ impl Outcome {
             (Self::Packing(report), false) => report.write_table(out),
             (Self::Compression(report), false) => report.write_table(out),
             (Self::Newton(report), false) => report.write_table(out),
+            (Self::Phase0(report), false) => report.write_table(out),
             (Self::Batch(report), false) => report.write_table(out),
             (Self::Psi(report), false) => report.write_table(out),
             (Self::Depir(report), false) => report.write_table(out),
@@ -493,6 +498,7 @@ impl Outcome {
             (Self::Packing(report), true) => write_json(out, report),
             (Self::Compression(report), true) => write_json(out, report),
             (Self::Newton(report), true) => write_json(out, report),
+            (Self::Phase0(report), true) => write_json(out, report),
             (Self::Batch(report), true) => write_json(out, report),
             (Self::Psi(report), true) => write_json(out, report),
             (Self::Depir(report), true) => write_json(out, report),
@@ -511,6 +517,7 @@ impl Outcome {
             Self::Packing(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Compression(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Newton(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+            Self::Phase0(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Batch(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Psi(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Depir(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),

@@ -5,7 +5,7 @@ use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 
 use crate::compress::Config;
-use crate::{batch, depir, newton, psi};
+use crate::{batch, depir, newton, phase0, psi};
 
 /// The work of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub enum Work<'a> {
     Compression(Config),
     /// Measures NewtonPIR.
     Newton(newton::Config),
+    /// Measures phase 0 of Pirouette, papir's and the paper's.
+    Phase0(phase0::Config),
     /// Compares a batch with single lookups.
     Batch(batch::Config<'a>),
     /// Measures a private set intersection.
@@ -148,6 +150,12 @@ pub const ALL: &[Definition] = &[
         what: "Tables 2 and 3 and Figure 1 of ZipPIR: LWE and RLWE ciphertexts compressed into Paillier's, on one thread",
         work: Work::Compression(Config::FULL),
         tiny: Work::Compression(Config::TINY),
+    },
+    Definition {
+        name: "pirouette-phase0",
+        what: "Pirouette's phase 0 as printed (Algorithms 1 to 3, LWE to RGSW, selector tree) beside papir's, 20 bits",
+        work: Work::Phase0(phase0::Config::FULL),
+        tiny: Work::Phase0(phase0::Config::TINY),
     },
     Definition {
         name: "batch",

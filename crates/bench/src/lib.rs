@@ -83,6 +83,7 @@ pub mod measure;
 pub mod memory;
 pub mod newton;
 pub mod packing;
+pub mod phase0;
 mod prepared;
 pub mod psi;
 pub mod records;

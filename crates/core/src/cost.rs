@@ -15,7 +15,7 @@
 use crate::{Error, Result};
 
 /// The operations that dominate the run time of servers and clients. Ring operations are for d =
-/// 2048 with a modulus of two primes.
+/// 2048 with a modulus of two primes, unless they say otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -61,11 +61,13 @@ pub enum Operation {
     Select4,
     /// Reading one entry of a table modulo a small prime, among many that are sorted, and lifting it.
     Lookup,
+    /// One external product of two digits in a ring of d = 2048 modulo one prime below 2⁵⁰.
+    WideProduct,
 }
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Select16,
         Self::Select8,
         Self::Matrix,
@@ -86,6 +88,7 @@ impl Operation {
         Self::Deflate,
         Self::Select4,
         Self::Lookup,
+        Self::WideProduct,
     ];
 
     /// The operation's name in rates files.
@@ -111,6 +114,7 @@ impl Operation {
             Self::Deflate => "deflate",
             Self::Select4 => "select4",
             Self::Lookup => "lookup",
+            Self::WideProduct => "wide_product",
         }
     }
 
@@ -139,7 +143,7 @@ impl Rates {
     pub const BUILT_IN: Self = {
         let one = [
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,
-            2.6e-7, 5e-10, 4e-10, 4e-8, 9e-11, 2e-8,
+            2.6e-7, 5e-10, 4e-10, 4e-8, 9e-11, 2e-8, 8e-5,
         ];
         let mut group = one;
         // A read of the database and of packing matrices serves the whole group.
@@ -266,6 +270,11 @@ impl Counts {
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
+    }
+
+    /// True if nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The counts in order.

@@ -9,6 +9,9 @@
 //! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
 //! | InsPIRe with t = 1 and words of 4 bits | `select4` |
 //!
+//! Operations of other schemes are timed on their own: `copy`, `term`, `deflate` and `lookup` on one
+//! thread, and `wide_product`, Pirouette's external product, on one thread and on all.
+//!
 //! Both InsPIRe databases spend setup time on the same two operations; a linear system separates
 //! them. Like real databases, all are larger than usual caches.
 
@@ -24,6 +27,7 @@ use papir_kernels::poly_eval::{self, Polynomial};
 use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::Steps;
 use papir_schemes::depir::structure::{Form, Points, Structure};
+use papir_schemes::pirouette::products::Products;
 
 /// A database to prepare and query.
 #[derive(Clone, Copy, Debug)]
@@ -82,22 +86,32 @@ pub struct Config {
     pub runs: usize,
     /// Number of times that each database is prepared and queried; the shortest times are kept.
     pub repeats: usize,
+    /// Gates whose external products are timed, of 128 KiB each.
+    pub gates: usize,
 }
 
 impl Config {
-    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, and twice 160 MiB.
+    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, twice 160 MiB, and 64 MiB
+    /// of gates.
     pub const WHOLE: Self = Self {
         selected_columns: 40 << 10,
         packed_columns: 2 << 10,
         simple_bytes: 160 << 20,
         runs: 9,
         repeats: 2,
+        gates: 512,
     };
     /// For tests of the calibration itself: the databases fit into caches. The first one has
     /// several blocks of d columns, because otherwise its setup time would be proportional to the
     /// second's.
-    pub const TINY: Self =
-        Self { selected_columns: 6 << 10, packed_columns: 16, simple_bytes: 1 << 18, runs: 1, repeats: 1 };
+    pub const TINY: Self = Self {
+        selected_columns: 6 << 10,
+        packed_columns: 16,
+        simple_bytes: 1 << 18,
+        runs: 1,
+        repeats: 1,
+        gates: 8,
+    };
 }
 
 /// Measures the rates of this machine on one thread and on `threads` threads, using databases that
@@ -111,14 +125,16 @@ pub fn calibrate<E: From<papir_core::Error>>(
     mut measure: impl FnMut(Measurement) -> Result<Observation, E>,
 ) -> Result<Rates, E> {
     let observed = Observed::on(config, 1, &mut measure)?;
-    let one = observed.one_thread();
+    let mut one = observed.one_thread();
+    one.set(Operation::WideProduct, product_seconds(config, 1)?);
     let group = observed.group(&one);
     // What a group shares costs each client at most as much as one alone.
     let group = |op| group.of(op).clamp(one.of(op) / GROUP as f64, one.of(op));
     if threads <= 1 {
         return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?.with_groups(group)?);
     }
-    let all = Observed::on(config, threads, &mut measure)?.all_threads(&one);
+    let mut all = Observed::on(config, threads, &mut measure)?.all_threads(&one);
+    all.set(Operation::WideProduct, product_seconds(config, threads)?);
     // All threads together are at least as fast as one, and at most `threads` times as fast.
     let within = |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op));
     Ok(Rates::new(threads, |op| one.of(op), within)?.with_groups(group)?)
@@ -162,7 +178,7 @@ impl Observed {
         threads: usize,
         measure: &mut impl FnMut(Measurement) -> Result<Observation, E>,
     ) -> Result<Self, E> {
-        let Config { selected_columns, packed_columns, simple_bytes, runs, repeats } = config;
+        let Config { selected_columns, packed_columns, simple_bytes, runs, repeats, .. } = config;
         let short = Shape::of_bytes(selected_columns * 64, 64)?;
         let long = Shape::of_bytes(packed_columns * 4, 8192)?;
         let bytes = Shape::of_bytes(simple_bytes / 64, 64)?;
@@ -309,6 +325,32 @@ impl Observed {
         let determinant = a * d - b * c;
         ((u * d - b * v) / determinant, (a * v - c * u) / determinant)
     }
+}
+
+/// Measures the seconds of an external product modulo one prime, among many on `threads` threads: elapsed
+/// time over the number of products of all threads.
+///
+/// Each thread goes through all gates, from a place of its own, so that threads share the memory but not
+/// the gate in a cache.
+///
+/// # Errors
+/// [`papir_core::Error::Parameters`] if the ring cannot be built.
+fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Error> {
+    let Config { gates, runs, repeats, .. } = config;
+    let (products, times) = (Products::new(gates)?, gates * runs.min(4));
+    // The first pass warms the tables of the ring.
+    std::hint::black_box(products.run(0, gates.min(64)));
+    let once = || {
+        let start = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let products = &products;
+                scope.spawn(move || std::hint::black_box(products.run(thread * gates / threads, times)));
+            }
+        });
+        start.elapsed().as_secs_f64() / (threads * times) as f64
+    };
+    Ok((0..repeats.max(1)).map(|_| once()).fold(f64::INFINITY, f64::min))
 }
 
 /// Measures the seconds per byte of copying `bytes` bytes to newly allocated memory.

@@ -102,7 +102,8 @@ impl Offer {
             security_bits: description.security.map(|security| security.bits),
             failure_log2: description.failure_log2,
             streamed_bytes: work.answer.streamed_bytes(),
-            external_products: work.answer.times(Operation::ExternalProduct),
+            external_products: work.answer.times(Operation::ExternalProduct)
+                + work.answer.times(Operation::WideProduct),
             encoded: parameters,
         }
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use papir_core::{Choice, Goal, MAX_RECORDS, Shape};
 
+use serde::Serialize;
+
 use crate::Result;
 
 /// A table of a paper.
@@ -79,6 +81,8 @@ pub struct Published {
     /// The parts of the server time in the block's order; empty if the paper does not distinguish
     /// them.
     pub parts_ms: &'static [f64],
+    /// Cores of the server time, if the paper compares several.
+    pub scaling: Option<Scaling>,
 }
 
 /// A configuration of papir.
@@ -130,4 +134,31 @@ impl fmt::Display for Ours {
             Choice::Digests => write!(f, "{}, digests", self.scheme),
         }
     }
+}
+
+/// The work that the cores of a printed time share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shared {
+    /// Nothing: one core.
+    Nothing,
+    /// Phase 0: from the query to selectors and gates.
+    PhaseZero,
+    /// Everything.
+    Everything,
+}
+
+/// A printed time on some cores, and papir's configuration to compare with.
+#[derive(Clone, Copy, Debug)]
+pub struct Scaling {
+    /// papir's configuration.
+    pub ours: Ours,
+    /// Cores of the printed time.
+    pub cores: usize,
+    /// The work that they share.
+    pub shared: Shared,
+    /// AES blocks that are decrypted under encryption before papir's configuration runs, or zero.
+    pub blocks: usize,
+    /// The printed factor by which Pirouette's query is smaller.
+    pub reduction: Option<f64>,
 }

@@ -12,12 +12,14 @@ mod block;
 pub mod inspire;
 pub mod pirouette;
 mod print;
+mod print_scaling;
 mod quoted;
 mod run;
+pub mod scaling;
 mod status;
 pub mod zip;
 
-pub use block::{Block, Ours, Published, Table};
+pub use block::{Block, Ours, Published, Scaling, Shared, Table};
 pub use quoted::{ALL as ALL_QUOTED, Quoted, QuotedReport};
 pub use run::{Bench, Row, TableReport, run};
 pub use status::{Cost, Status};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Cost, Row, Status, TableReport};
+use super::{Cost, Row, Status, TableReport, print_scaling};
 use crate::Result;
 use crate::report::write_columns;
 
@@ -46,6 +46,7 @@ impl TableReport {
             out,
             "Total communication against the paper's: below in {below} of {compared} configurations, above in {above}."
         )?;
+        print_scaling::write(out, &self.rows)?;
         self.write_notes(out)
     }
 

@@ -4,6 +4,7 @@ use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, Progress, Shape};
 use serde::Serialize;
 
+use super::scaling::{Counted, Scaled, scaled};
 use super::{Block, Cost, Ours, Published, QUOTED, Status, Table};
 use crate::effort::{Effort, Plan};
 use crate::measure::measure;
@@ -39,6 +40,9 @@ pub struct Row {
     pub paper_offline_s: Option<f64>,
     /// papir's result.
     pub papir: Status,
+    /// Times on several threads, if the table compares numbers of cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<Scaled>,
 }
 
 /// A whole table.
@@ -73,14 +77,17 @@ pub struct Bench<'a> {
     effort: Effort,
     rates: LoadedRates,
     progress: &'a dyn Progress,
-    seen: Vec<(Ours, Shape, Status)>,
+    /// Threads of this machine, for tables that compare numbers of cores.
+    machine: usize,
+    seen: Vec<((Ours, Shape, usize), Status)>,
 }
 
 impl<'a> Bench<'a> {
     /// Creates a bench. Costs of databases above `largest` bytes, or above free memory, are
     /// predicted with `rates` ([`papir_plan::rates_file::load`]).
     pub fn new(largest: u64, effort: Effort, rates: LoadedRates, progress: &'a dyn Progress) -> Self {
-        Self { largest, effort, rates, progress, seen: Vec::new() }
+        let machine = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+        Self { largest, effort, rates, progress, machine, seen: Vec::new() }
     }
 
     /// Origin of the rates used for predictions.
@@ -99,7 +106,7 @@ impl<'a> Bench<'a> {
     fn row(&mut self, block: &Block, published: &Published) -> Result<Row> {
         let papir = match &published.ours {
             None => Status::NotCompared,
-            Some(ours) => self.status(ours, block)?,
+            Some(ours) => self.status(ours, block, self.effort.threads)?,
         };
         let parts = block.parts.iter().map(|part| (*part).to_owned());
         let parts = parts.zip(published.parts_ms.iter().copied());
@@ -115,23 +122,41 @@ impl<'a> Bench<'a> {
             paper_stages: Stages(parts.collect()),
             paper_offline_s: published.offline_s,
             papir,
+            scaled: self.scaled(block, published)?,
         })
     }
 
-    fn status(&mut self, ours: &Ours, block: &Block) -> Result<Status> {
+    /// papir's times on one thread and on all threads of this machine.
+    fn scaled(&mut self, block: &Block, published: &Published) -> Result<Option<Scaled>> {
+        let Some(scaling) = &published.scaling else { return Ok(None) };
+        let one = self.status(&scaling.ours, block, 1)?;
+        let all = self.status(&scaling.ours, block, self.machine)?;
+        if one.cost().is_none() {
+            return Ok(None);
+        }
+        let shape = block.shape()?;
+        let scheme = schemes::by_name(scaling.ours.scheme)?;
+        let work = schemes::candidate(&*scheme, shape, scaling.ours.choice)?.description.work;
+        let rates = (&self.rates.rates, self.machine);
+        let counted = Counted::new(scaling, shape, work.answer);
+        Ok(counted.map(|counted| scaled((block, published, scaling), &counted, rates, [&one, &all])))
+    }
+
+    fn status(&mut self, ours: &Ours, block: &Block, threads: usize) -> Result<Status> {
         let shape = match block.shape() {
             Err(error) => return Ok(Status::NoParameters { reason: error.to_string() }),
             Ok(shape) => shape,
         };
-        if let Some(seen) = self.seen.iter().find(|seen| (seen.0, seen.1) == (*ours, shape)) {
-            return Ok(seen.2.clone());
+        if let Some(seen) = self.seen.iter().find(|seen| seen.0 == (*ours, shape, threads)) {
+            return Ok(seen.1.clone());
         }
-        let status = self.find(ours, shape)?;
-        self.seen.push((*ours, shape, status.clone()));
+        let effort = Effort { threads, ..self.effort };
+        let status = self.find(ours, shape, effort)?;
+        self.seen.push(((*ours, shape, threads), status.clone()));
         Ok(status)
     }
 
-    fn find(&self, ours: &Ours, shape: Shape) -> Result<Status> {
+    fn find(&self, ours: &Ours, shape: Shape, effort: Effort) -> Result<Status> {
         let scheme = match schemes::by_name(ours.scheme) {
             Err(Error::Core(CoreError::UnknownScheme { .. })) => return Ok(Status::NotBuiltIn),
             found => found?,
@@ -141,15 +166,15 @@ impl<'a> Bench<'a> {
             Ok(candidate) => candidate.description,
         };
         if shape.total_bytes() > self.largest || !fits_memory(&description) {
-            let cost = Cost::predicted(&description, &self.rates.rates, self.effort.threads);
+            let cost = Cost::predicted(&description, &self.rates.rates, effort.threads);
             return Ok(Status::Predicted(cost));
         }
-        self.measure(&*scheme, shape, ours).map(Status::Measured)
+        self.measure(&*scheme, shape, ours, effort).map(Status::Measured)
     }
 
-    fn measure(&self, scheme: &dyn ErasedScheme, shape: Shape, ours: &Ours) -> Result<Cost> {
+    fn measure(&self, scheme: &dyn ErasedScheme, shape: Shape, ours: &Ours, effort: Effort) -> Result<Cost> {
         let records = Synthetic::of(shape);
-        let plan = Plan { records: &records, expected: &records, choice: ours.choice, effort: self.effort };
+        let plan = Plan { records: &records, expected: &records, choice: ours.choice, effort };
         measure(scheme, &plan, self.progress).map(Cost::measured)
     }
 }

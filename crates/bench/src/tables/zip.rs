@@ -136,7 +136,16 @@ const fn row(
     server_ms: f64,
 ) -> Published {
     let kb = Some([0.0, query, response]);
-    Published { scheme, ours, offline_s: None, kb, total_kb: query + response, server_ms, parts_ms: &[] }
+    Published {
+        scheme,
+        ours,
+        offline_s: None,
+        kb,
+        total_kb: query + response,
+        server_ms,
+        parts_ms: &[],
+        scaling: None,
+    }
 }
 
 /// A scheme that papir does not implement.

@@ -354,6 +354,27 @@ fn a_database_of_one_record_is_measured() {
 }
 
 #[test]
+fn phase_zero_is_measured_beside_the_papers() {
+    let report =
+        papir_bench::phase0::measure(papir_bench::phase0::Config::TINY, EFFORT, &NoProgress).unwrap();
+    assert!(report.correct && report.variants.iter().all(|one| one.correct && one.total_ms > 0.0));
+    let [ours, together, single] = &report.variants[..] else { panic!("{report:?}") };
+    // Two digits take four rotations, and RGSW encryptions of three digits one for each digit or bit.
+    assert_eq!((together.digit_rotations, together.bit_rotations, single.bit_rotations), (4, 6, 18));
+    assert!(ours.external_products < together.external_products);
+    assert_eq!((ours.gates + ours.selectors.trailing_zeros() as usize, single.gates), (6, 6));
+    let mut out = Vec::new();
+    report.write_table(&mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let read = |line: &str| line.split_whitespace().eq(["index", "read", "back", "yes", "yes", "yes"]);
+    assert!(text.lines().any(read), "{text}");
+    for words in ["118.9 bits of security", "48.5 bits of security", "n = 840", "n = 648"] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+    assert!(error("pirouette-phase0 --size 1MiB").contains("`pirouette-phase0` with a size"));
+}
+
+#[test]
 fn packing_refuses_partial_packs() {
     let error = papir_bench::packing::measure(100, EFFORT, &NoProgress).unwrap_err().to_string();
     assert_eq!(error, "100 encryptions to pack: expected a multiple of 2048 up to 65536");

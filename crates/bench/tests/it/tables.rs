@@ -3,6 +3,8 @@
 use papir_bench::effort::Effort;
 use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
 use papir_bench::schemes;
+use papir_bench::tables::Shared;
+use papir_bench::tables::scaling::{How, Scaled};
 use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Status, Table, TableReport};
 use papir_core::Choice;
 use papir_core::cost::Rates;
@@ -132,7 +134,7 @@ fn printed_messages_add_up() {
         };
         assert!((selector / 1024.0 - query).abs() <= 1.0, "{published:?}");
     }
-    assert_eq!(sums, 246);
+    assert_eq!(sums, 255);
 }
 
 /// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column, so a row's query determines
@@ -183,6 +185,7 @@ const ROW: Published = Published {
     total_kb: 200.0,
     server_ms: 10.0,
     parts_ms: &[],
+    scaling: None,
 };
 
 const ROWS: &[Published] = &[
@@ -254,6 +257,57 @@ fn predictions_come_from_the_cost_model() {
         (cost.offline_s, &work.setup, 1.0),
     ] {
         assert!((found.unwrap() / (unit * counts.seconds(&rates, EFFORT.threads)) - 1.0).abs() < 1e-9);
+    }
+}
+
+fn scaled(rates: Rates, largest: u64, block: &Block) -> Vec<Scaled> {
+    let mut bench = Bench::new(largest, EFFORT, loaded(rates), &NoProgress);
+    bench.rows(block).unwrap().into_iter().filter_map(|row| row.scaled).collect()
+}
+
+/// Without rates of several threads nothing is said about several threads. With them, a part with
+/// independent pieces takes less time, and the bits of an index do not.
+#[test]
+fn times_on_many_cores_are_predicted_from_rates_of_several_threads() {
+    let block = tables::by_name("pirouette-5").unwrap().blocks[0];
+    for row in scaled(Rates::BUILT_IN, 0, &block) {
+        assert!(row.one_ms > Some(0.0) && row.cores_ms.is_none() && row.all_ms.is_none(), "{row:?}");
+    }
+    let rows = scaled(Rates::new(2, |_| 1e-6, |_| 0.5e-6).unwrap(), 0, &block);
+    let [respire, transciphered, many, pirouette, zero, all] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!(rows.iter().map(|row| row.cores).collect::<Vec<_>>(), [1, 1, 32, 1, 32, 32]);
+    assert!(respire.cores_ms.is_none() && pirouette.cores_ms.is_none());
+    let one = pirouette.one_ms.unwrap();
+    let ([zero, all], [zero_one, all_one]) = ([zero.cores_ms, all.cores_ms], [zero.one_ms, all.one_ms]);
+    assert_eq!([zero_one, all_one], [Some(one); 2]);
+    assert!(all.unwrap() < zero.unwrap() && zero.unwrap() < one, "{one}, {zero:?}, {all:?}");
+    assert!(all.unwrap() > one / 32.0, "bits are extracted one after another");
+    // Transciphering is nearly all of T-Respire, and its rotations are independent.
+    let speedup = many.one_ms.unwrap() / many.cores_ms.unwrap();
+    assert!(transciphered.one_ms > respire.one_ms.map(|ms| 20.0 * ms) && (25.0..32.1).contains(&speedup));
+    assert_eq!((transciphered.how, transciphered.query_bytes), (How::Estimated, Some(144)));
+    assert_eq!(pirouette.query_bytes, Some(36));
+}
+
+/// At a tiny size, both numbers of threads are measured; the text has the printed factors.
+#[test]
+fn times_on_the_threads_of_this_machine_are_measured() {
+    let rates = Rates::new(2, |_| 1e-6, |_| 0.5e-6).unwrap();
+    let mut bench = Bench::new(u64::MAX, EFFORT, loaded(rates), &NoProgress);
+    let table = tables::by_name("pirouette-5").unwrap();
+    let table = Table { blocks: tiny_blocks(&table.blocks[..1]), ..*table };
+    let report = tables::run(&table, &mut bench).unwrap();
+    for row in report.rows.iter().filter_map(|row| row.scaled.as_ref()).filter(|row| row.blocks == 0) {
+        assert_eq!(row.how, How::Measured);
+        let parallel = row.shared != Shared::Nothing;
+        assert_eq!(
+            (row.all_ms > Some(0.0), row.cores_ms > Some(0.0)),
+            (parallel && row.threads > 1, parallel)
+        );
+    }
+    let text = text(&report);
+    for words in ["116x", "4x", "Threads and throughput (Tables 5 and 6)", "phase 0 on 32 cores"] {
+        assert!(text.contains(words), "{words} is not in {text}");
     }
 }
 

@@ -9,18 +9,21 @@ use serde_json::Value;
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 /// Rates of a machine with two threads. Reading words takes `select16` seconds per byte, 4-bit ones more,
-/// packing takes a tenth of a nanosecond per byte, an external product ten milliseconds, and everything
-/// else almost no time.
+/// packing takes a tenth of a nanosecond per byte, an external product ten milliseconds in either ring, and
+/// everything else almost no time.
 fn rates(folder: &Folder, select16: &str) -> String {
     let mut table = String::new();
-    let given = [Operation::Matrix, Operation::Select16, Operation::Select4, Operation::ExternalProduct];
+    let products = [Operation::ExternalProduct, Operation::WideProduct];
+    let given = [Operation::Matrix, Operation::Select16, Operation::Select4];
+    let given: Vec<Operation> = given.into_iter().chain(products).collect();
     let others = Operation::ALL.into_iter().filter(|op| !given.contains(op));
     for operation in others {
         write!(table, "\"{}\": 1e-12, ", operation.name()).unwrap();
     }
-    let table = format!(
-        "{{{table}\"matrix\": 1e-10, \"select16\": {select16}, \"select4\": 1e-8, \"external_product\": 1e-2}}"
-    );
+    for operation in products {
+        write!(table, "\"{}\": 1e-2, ", operation.name()).unwrap();
+    }
+    let table = format!("{{{table}\"matrix\": 1e-10, \"select16\": {select16}, \"select4\": 1e-8}}");
     let file = format!(
         "{{\"format\": 1, \"backend\": \"any\", \"threads\": 2, \"one\": {table}, \"all\": {table}}}"
     );

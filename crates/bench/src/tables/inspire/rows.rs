@@ -22,7 +22,16 @@ pub(super) const fn row(
     server_ms: f64,
 ) -> Published {
     let kb = Some([keys, query, download]);
-    Published { scheme, ours, offline_s: Some(offline_s), kb, total_kb, server_ms, parts_ms: &[] }
+    Published {
+        scheme,
+        ours,
+        offline_s: Some(offline_s),
+        kb,
+        total_kb,
+        server_ms,
+        parts_ms: &[],
+        scaling: None,
+    }
 }
 
 /// A scheme that papir does not implement.

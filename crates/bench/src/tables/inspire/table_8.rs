@@ -41,7 +41,16 @@ const fn row(
     server_ms: f64,
 ) -> Published {
     let (ours, kb) = (Some(packed(log_columns, words)), Some([80.0, query, 52.0]));
-    Published { scheme: "InsPIRe(2)", ours, offline_s: None, kb, total_kb, server_ms, parts_ms }
+    Published {
+        scheme: "InsPIRe(2)",
+        ours,
+        offline_s: None,
+        kb,
+        total_kb,
+        server_ms,
+        parts_ms,
+        scaling: None,
+    }
 }
 
 const SHORT_1GB: Block = block(

@@ -39,7 +39,16 @@ const fn row(
     server_ms: f64,
 ) -> Published {
     let (ours, kb) = (Some(Ours::columns("inspire", log_columns)), Some([84.0, query, download]));
-    Published { scheme: "InsPIRe", ours, offline_s: Some(offline_s), kb, total_kb, server_ms, parts_ms }
+    Published {
+        scheme: "InsPIRe",
+        ours,
+        offline_s: Some(offline_s),
+        kb,
+        total_kb,
+        server_ms,
+        parts_ms,
+        scaling: None,
+    }
 }
 
 const BITS_1GB: Block = block(

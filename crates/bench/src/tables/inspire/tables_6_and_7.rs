@@ -56,11 +56,29 @@ const CONTENT_RETRIEVAL: Block = block(
 
 const fn inspire(choice: Choice, offline_s: Option<f64>, total_kb: f64, server_ms: f64) -> Published {
     let ours = Some(Ours { scheme: "inspire", choice });
-    Published { scheme: "InsPIRe", ours, offline_s, kb: None, total_kb, server_ms, parts_ms: &[] }
+    Published {
+        scheme: "InsPIRe",
+        ours,
+        offline_s,
+        kb: None,
+        total_kb,
+        server_ms,
+        parts_ms: &[],
+        scaling: None,
+    }
 }
 
 /// The best figures of Mazmudar, Veitch and Mahdavi (Peer2PIR).
 const fn mazmudar(total_kb: f64, server_ms: f64) -> Published {
     let scheme = "Mazmudar et al.";
-    Published { scheme, ours: None, offline_s: None, kb: None, total_kb, server_ms, parts_ms: &[] }
+    Published {
+        scheme,
+        ours: None,
+        offline_s: None,
+        kb: None,
+        total_kb,
+        server_ms,
+        parts_ms: &[],
+        scaling: None,
+    }
 }
