@@ -52,7 +52,7 @@ const TABLE_5: Table = Table {
     what: "Pirouette, Tables 5 to 7: records of 256 B, on one core and on several",
     notes: &[
         "Totals are for a first query: nearly all of them is keys, which are uploaded once.",
-        "The paper's Pirouette has 118.9 bits of security in its ring and 83.1 in its response, Respire 114.7 in its own; papir's have 128.8 and more.",
+        "The paper's Pirouette has 118.9 bits of security in its ring and 83.1 in its response, Respire 114.7 in its own; papir's have 128.7 and more.",
         "papir's Respire is its query path under Pirouette's parameters, without Respire's own chain of moduli.",
         "T-Respire (AES under encryption, then Respire) is not implemented; its times are estimated from rotation counts, and its queries are a block for the counter and the paper's number of blocks.",
         "The paper's captions say 32 cores, its section 5.1 says 16. Its machine and papir's are different ones.",
