@@ -261,6 +261,11 @@ pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6,
 /// Reason that no failure probability below 2⁻⁴⁰ is proved.
 const EXPECTATIONS: &str = "errors of keys are counted by their expected variances";
 
+/// The part of a label for the seeds of queries: nothing for those of 32 bytes.
+pub(crate) fn seeds(seed_bytes: usize) -> &'static str {
+    if seed_bytes == 16 { ", seeds of 16 B" } else { "" }
+}
+
 /// Bytes of items that records fit in, from the least on.
 pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
     let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();

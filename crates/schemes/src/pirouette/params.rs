@@ -9,7 +9,8 @@ use papir_core::{Description, Result, Shape};
 
 use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, ParameterSet, ShortParams};
 use super::common::{
-    Common, FORMATS, Form, GATES, RetrievalParams, best, external, gate_gadget, key_switch, numbered, spans,
+    Common, FORMATS, Form, GATES, RetrievalParams, best, external, gate_gadget, key_switch, numbered, seeds,
+    spans,
 };
 use super::keys::{expanded_bytes, packed_bytes};
 use super::layout::Layout;
@@ -132,7 +133,8 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     fn label(&self) -> String {
         let Layout { rows, span, .. } = *self.layout();
         let form = if self.literal.form == Form::Fast { ", transformed" } else { "" };
-        format!("{rows} rows, {} columns, items of {span} B{form}", self.layout().columns())
+        let seeds = seeds(self.literal.seed_bytes);
+        format!("{rows} rows, {} columns, items of {span} B{form}{seeds}", self.layout().columns())
     }
 
     fn shape(&self) -> Shape {

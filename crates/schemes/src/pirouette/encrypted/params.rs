@@ -8,6 +8,7 @@ use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{Description, Error, Formats, OwnerKey, Result, Shape};
+use papir_lattice::gadget::GadgetParams;
 use papir_lattice::security::{self, Secret};
 use papir_lattice::wide::{Gadget, RlweParams, SecretKey};
 use papir_ring::prg::SecretRng;
@@ -19,7 +20,7 @@ use crate::pirouette::chain::{
     Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, ParameterSet, RECORD_SIGMA, Standard, TERNARY,
 };
 use crate::pirouette::common::{
-    Common, RetrievalParams, best, external, gate_gadget, key_switch, numbered, spans,
+    Common, RetrievalParams, best, external, gate_gadget, key_switch, numbered, seeds, spans,
 };
 use crate::pirouette::keys::{expanded_bytes, packed_bytes};
 use crate::pirouette::layout::Layout;
@@ -245,8 +246,10 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
 
     fn label(&self) -> String {
         let keys = if self.literal.grain == Grain::Fine { ", large keys" } else { "" };
-        let (layout, digits) = (self.layout(), self.gate().levels());
-        format!("{} polynomials, items of {} B, gates of {digits} digits{keys}", layout.polys(), layout.span)
+        let (layout, GadgetParams { levels, log_base, .. }) = (self.layout(), self.gate().params());
+        let gates = format!("gates of {levels} digits of {log_base} bits{keys}");
+        let seeds = seeds(self.literal.seed_bytes);
+        format!("{} polynomials, items of {} B, {gates}{seeds}", layout.polys(), layout.span)
     }
 
     fn shape(&self) -> Shape {
