@@ -16,7 +16,7 @@ pub(crate) mod table;
 
 pub use gadget::Gadget;
 pub use modulus::Modulus;
-pub use prime::is_prime;
+pub use prime::{is_prime, pow};
 pub use table::{NttError, NttTable};
 
 /// The largest number of rows of [`dot`]: sums of their digits of 52 bits fit 64 bits.

@@ -65,6 +65,26 @@ pub(crate) fn dot_pair(outs: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2], modulus
     dot(out1, a, b[1], modulus);
 }
 
+/// The last slots of dot products with several sets of rows, from slot `start` on.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn dot_from<const S: usize>(
+    start: usize,
+    outs: [&mut [u64]; S],
+    a: &[u64],
+    b: [&[u64]; S],
+    modulus: Modulus,
+) {
+    for (out, b) in outs.into_iter().zip(b) {
+        let d = out.len();
+        for (slot, out) in out.iter_mut().enumerate().skip(start) {
+            let rows = a.iter().zip(b).skip(slot).step_by(d);
+            let sum = rows.map(|(&a, &b)| u128::from(a) * u128::from(b)).fold(0, u128::wrapping_add);
+            *out = modulus.reduce_sum(sum);
+        }
+    }
+}
+
 impl Words for Modulus {
     type Word = u64;
     #[inline(always)]

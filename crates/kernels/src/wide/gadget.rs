@@ -29,21 +29,6 @@ impl Gadget {
         digits.map(|digits| Self { q, digits }).ok_or(GadgetError::Digits { log_base, drop, levels })
     }
 
-    /// The modulus q.
-    pub const fn modulus(&self) -> u64 {
-        self.q
-    }
-
-    /// log₂ of the base.
-    pub const fn log_base(&self) -> u32 {
-        self.digits.log_base
-    }
-
-    /// The number of low bits rounded away.
-    pub const fn drop(&self) -> u32 {
-        self.digits.drop
-    }
-
     /// The number of digits.
     pub const fn levels(&self) -> usize {
         self.digits.levels

@@ -26,8 +26,8 @@ pub(super) fn mul(a: u64, b: u64, n: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(n)) as u64
 }
 
-/// base^exponent modulo n.
-pub(super) fn pow(base: u64, exponent: u64, n: u64) -> u64 {
+/// base^exponent modulo n, for n of at least 2. Its time depends on the exponent.
+pub fn pow(base: u64, exponent: u64, n: u64) -> u64 {
     let (mut square, mut result) = (base % n, 1);
     for bit in 0..u64::BITS - exponent.leading_zeros() {
         if exponent >> bit & 1 == 1 {

@@ -11,6 +11,17 @@ macro_rules! lanewise {
     )* };
 }
 
+/// Defines methods on registers of a type by expressions; `self` must prove the CPU features.
+macro_rules! registerwise {
+    ($visibility:vis $vector:ty: $( fn $name:ident($($argument:ident),*) = $expression:expr; )*) => { $(
+        #[inline(always)]
+        $visibility fn $name(self, $($argument: $vector),*) -> $vector {
+            // SAFETY: `self` proves that the CPU has the instructions.
+            unsafe { $expression }
+        }
+    )* };
+}
+
 pub(crate) mod adx;
 pub(crate) mod amx;
 pub(crate) mod avx2;

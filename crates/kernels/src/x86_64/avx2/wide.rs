@@ -61,7 +61,7 @@ const ROWS: usize = 6;
 /// Dot products of `a` with `S` sets of rows.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
-fn dots<const S: usize>(mut outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulus: Modulus) {
+fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulus: Modulus) {
     let field = Field::new(Lanes::new(), modulus.value());
     let (d, width) = (outs[0].len(), 4 * VECTORS);
     for start in (0..d - d % width).step_by(width) {
@@ -73,13 +73,7 @@ fn dots<const S: usize>(mut outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], mo
             }
         }
     }
-    for slot in d - d % width..d {
-        for (out, b) in outs.iter_mut().zip(b) {
-            let rows = a.iter().zip(b).skip(slot).step_by(d);
-            let sum = rows.map(|(&a, &b)| u128::from(a) * u128::from(b)).fold(0, u128::wrapping_add);
-            out[slot] = modulus.reduce_sum(sum);
-        }
-    }
+    portable::wide::dot_from(d - d % width, outs, a, b, modulus);
 }
 
 /// The sums of all products at the slots from `start` on, at most 0.51q.

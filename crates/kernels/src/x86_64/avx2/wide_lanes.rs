@@ -19,17 +19,6 @@ const WORD_BASE: f64 = (1u64 << 52) as f64;
 /// 1.5·2⁵²: a sum with a number up to 2⁵¹ rounds it to an integer.
 const ROUNDING: f64 = (3u64 << 51) as f64;
 
-/// Defines methods on registers by expressions.
-macro_rules! registerwise {
-    ($( fn $name:ident($($argument:ident),*) = $expression:expr; )*) => { $(
-        #[inline(always)]
-        pub(super) fn $name(self, $($argument: __m256d),*) -> __m256d {
-            // SAFETY: `self` proves that the CPU has the instructions.
-            unsafe { $expression }
-        }
-    )* };
-}
-
 /// Proves that the CPU has AVX2 and FMA.
 #[derive(Clone, Copy)]
 pub(super) struct Lanes(());
@@ -43,6 +32,7 @@ impl Lanes {
     }
 
     registerwise! {
+        pub(super) __m256d:
         fn add(a, b) = _mm256_add_pd(a, b);
         fn sub(a, b) = _mm256_sub_pd(a, b);
         fn mul(a, b) = _mm256_mul_pd(a, b);

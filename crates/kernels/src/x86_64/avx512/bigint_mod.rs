@@ -102,23 +102,13 @@ fn square(cpu: Cpu, field: &Field, x: &[Lanes], quotient: &mut [Lanes], out: &mu
     }
 }
 
-/// Defines methods on registers by expressions.
-macro_rules! registerwise {
-    ($( fn $name:ident($($argument:ident),*) = $expression:expr; )*) => { $(
-        #[inline(always)]
-        fn $name(self, $($argument: __m512i),*) -> __m512i {
-            // SAFETY: `self` proves that the CPU has the instruction.
-            unsafe { $expression }
-        }
-    )* };
-}
-
 /// Proves that the CPU has AVX-512 F, DQ and IFMA.
 #[derive(Clone, Copy)]
 struct Cpu(());
 
 impl Cpu {
     registerwise! {
+        __m512i:
         fn add(a, b) = _mm512_add_epi64(a, b);
         fn sub(a, b) = _mm512_sub_epi64(a, b);
         fn and(a, b) = _mm512_and_si512(a, b);

@@ -120,7 +120,7 @@ const VECTORS: usize = 4;
 /// Dot products of `a` with `S` sets of rows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
-fn dots<const S: usize>(mut outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulus: Modulus) {
+fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulus: Modulus) {
     let reduction = Reduction::new(Lanes::new(), modulus);
     let (d, q) = (outs[0].len(), u128::from(modulus.value()));
     // Then a sum may exceed 104 bits, and q is above 2⁴⁵ since the rows are few.
@@ -141,13 +141,7 @@ fn dots<const S: usize>(mut outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], mo
             }
         }
     }
-    for slot in d - d % width..d {
-        for (out, b) in outs.iter_mut().zip(b) {
-            let rows = a.iter().zip(b).skip(slot).step_by(d);
-            let sum = rows.map(|(&a, &b)| u128::from(a) * u128::from(b)).fold(0, u128::wrapping_add);
-            out[slot] = modulus.reduce_sum(sum);
-        }
-    }
+    portable::wide::dot_from(d - d % width, outs, a, b, modulus);
 }
 
 /// The sums of the low and of the high digits of all products at the slots from `start` on.

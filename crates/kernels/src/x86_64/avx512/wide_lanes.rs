@@ -7,17 +7,6 @@ use crate::wide::modulus::Factor;
 /// The words of one register.
 pub(super) type Words = [u64; 8];
 
-/// Defines methods on registers by expressions.
-macro_rules! registerwise {
-    ($( fn $name:ident($($argument:ident),*) = $expression:expr; )*) => { $(
-        #[inline(always)]
-        pub(super) fn $name(self, $($argument: __m512i),*) -> __m512i {
-            // SAFETY: `self` proves that the CPU has the instructions.
-            unsafe { $expression }
-        }
-    )* };
-}
-
 /// Proves that the CPU has AVX-512 F, DQ and IFMA.
 #[derive(Clone, Copy)]
 pub(super) struct Lanes(());
@@ -31,6 +20,7 @@ impl Lanes {
     }
 
     registerwise! {
+        pub(super) __m512i:
         fn add(a, b) = _mm512_add_epi64(a, b);
         fn sub(a, b) = _mm512_sub_epi64(a, b);
         fn and(a, b) = _mm512_and_si512(a, b);
