@@ -1,4 +1,4 @@
-//! What encryption needs of a ring, for any number of primes.
+//! Ring operations for encryption, over any number of primes.
 
 use std::fmt::Debug;
 

@@ -82,10 +82,9 @@ impl Expander {
     pub fn uniform_u32(&mut self, modulus: u32, out: &mut [u32]) {
         assert!(modulus > 0 && modulus < 1 << 31, "modulus {modulus}: expected 1 to 2^31 - 1");
         let mask = modulus.next_power_of_two() - 1;
-        keep_below(out, &mut [0; BATCH], |batch| {
+        keep_below(modulus, out, &mut [0; BATCH], |batch| {
             self.uniform_bits(batch);
             batch.iter_mut().for_each(|word| *word &= mask);
-            modulus
         });
     }
 
@@ -96,27 +95,27 @@ impl Expander {
     pub fn uniform_u64(&mut self, modulus: u64, out: &mut [u64]) {
         assert!(modulus > 0 && modulus <= 1 << 62, "modulus {modulus}: expected 1 to 2^62");
         let mask = modulus.next_power_of_two() - 1;
-        keep_below(out, &mut [0; BATCH], |batch| {
+        keep_below(modulus, out, &mut [0; BATCH], |batch| {
             self.fill(bytemuck::cast_slice_mut(batch));
             batch.iter_mut().for_each(|word| *word = u64::from_le(*word) & mask);
-            modulus
         });
     }
 }
 
-/// Fills `out` with the words below the bound that `draw` returns, in the order drawn.
+/// Fills `out` with the words below `bound` of those that `draw` writes, in order.
 ///
 /// Never draws more words than are missing, so no words are lost after the last one, and the result
 /// does not depend on the size of a batch.
 fn keep_below<W: Copy + PartialOrd>(
+    bound: W,
     out: &mut [W],
     batch: &mut [W; BATCH],
-    mut draw: impl FnMut(&mut [W]) -> W,
+    mut draw: impl FnMut(&mut [W]),
 ) {
     let mut done = 0;
     while done < out.len() {
         let batch = &mut batch[..BATCH.min(out.len() - done)];
-        let bound = draw(batch);
+        draw(batch);
         for &word in &*batch {
             out[done] = word;
             done += usize::from(word < bound);

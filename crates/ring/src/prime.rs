@@ -1,5 +1,7 @@
 //! Primes and roots of unity for the negacyclic number-theoretic transform.
 
+use papir_kernels::wide;
+
 /// base^exponent for a modulus from 1 to 2³². Not for secrets: the time depends on the exponent.
 ///
 /// # Panics
@@ -31,16 +33,22 @@ pub fn inverse_mod(a: u64, prime: u64) -> u64 {
 /// Returns `None` if `order` does not divide `prime` − 1. The root is a power of the smallest base
 /// that gives one, so all parties find the same root.
 pub fn primitive_root(prime: u32, order: usize) -> Option<u32> {
-    let (prime, order) = (u64::from(prime), order as u64);
+    root(prime.into(), order as u64, pow_mod).map(|root| root as u32)
+}
+
+/// [`primitive_root`] modulo a prime of up to 64 bits.
+pub fn wide_primitive_root(prime: u64, order: usize) -> Option<u64> {
+    root(prime, order as u64, wide::pow)
+}
+
+/// [`primitive_root`] with powers by `pow(base, exponent, prime)`.
+fn root(prime: u64, order: u64, pow: impl Fn(u64, u64, u64) -> u64) -> Option<u64> {
     if prime < 2 || order < 2 || !(prime - 1).is_multiple_of(order) {
         return None;
     }
     // For a power of two, a root is primitive if its half power is −1.
-    let is_primitive = |root: &u64| pow_mod(*root, order / 2, prime) == prime - 1;
-    (2..prime)
-        .map(|base| pow_mod(base, (prime - 1) / order, prime))
-        .find(is_primitive)
-        .map(|root| root as u32)
+    let is_primitive = |root: &u64| pow(*root, order / 2, prime) == prime - 1;
+    (2..prime).map(|base| pow(base, (prime - 1) / order, prime)).find(is_primitive)
 }
 
 /// The `count` largest primes below 2^`bits` that are 1 modulo 2d, largest first, or all of them if

@@ -28,9 +28,6 @@ pub enum RingError {
     /// A modulus is not a prime from 3 to 2²⁸.
     #[error("modulus {0}: expected a prime from 3 to 2^28")]
     NotPrime(u32),
-    /// The modulus of a [`crate::wide::Ring`] is not a prime from 3 to 2⁵⁰.
-    #[error("modulus {0}: expected a prime from 3 to 2^50")]
-    NotWidePrime(u64),
     /// The degree is not supported.
     #[error("degree {0}: expected a power of two from 16 to 65536")]
     Degree(usize),

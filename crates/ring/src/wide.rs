@@ -4,11 +4,12 @@
 //! doubles of AVX2, so that one transform replaces the two of [`crate::ring::Ring`].
 
 use papir_kernels::gadget::GadgetError;
-use papir_kernels::wide::{self, Gadget, Modulus, NttTable};
+use papir_kernels::wide::{self, Gadget, Modulus, NttError, NttTable};
 
 use crate::cyclotomic::CyclotomicRing;
 use crate::poly::{self, Coefficients, Form, Values};
 use crate::prg::Expander;
+use crate::prime::wide_primitive_root;
 use crate::ring::RingError;
 
 /// A polynomial of d residues.
@@ -28,15 +29,13 @@ impl Ring {
     /// [`RingError`] if the degree is not supported, or the modulus is not a prime from 3 to 2⁵⁰ or
     /// has no 2d-th root of unity.
     pub fn new(degree: usize, prime: u64) -> Result<Self, RingError> {
-        if !degree.is_power_of_two() || !(16..=65536).contains(&degree) {
-            return Err(RingError::Degree(degree));
-        }
+        // The search for a root needs a prime.
         if !(3..1 << 50).contains(&prime) || !wide::is_prime(prime) {
-            return Err(RingError::NotWidePrime(prime));
+            return Err(NttError::Modulus { found: prime }.into());
         }
-        let (modulus, order) = (Modulus::new(prime), 2 * degree);
-        let root = primitive_root(modulus, order as u64).ok_or(RingError::NoRoot { prime, order })?;
-        Ok(Self { modulus, table: NttTable::new(prime, root, degree)? })
+        let order = degree.saturating_mul(2);
+        let root = wide_primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
+        Ok(Self { modulus: Modulus::new(prime), table: NttTable::new(prime, root, degree)? })
     }
 
     /// q with its reduction constants.
@@ -160,28 +159,6 @@ impl CyclotomicRing for Ring {
     }
 }
 
-/// A primitive `order`-th root of unity for an order that is a power of two: a power of the smallest
-/// base that gives one, so all parties find the same root.
-fn primitive_root(modulus: Modulus, order: u64) -> Option<u64> {
-    let q = modulus.value();
-    if !(q - 1).is_multiple_of(order) {
-        return None;
-    }
-    let power = |base: u64, exponent: u64| {
-        let (mut square, mut result, mut left) = (base, 1, exponent);
-        while left > 0 {
-            if left & 1 == 1 {
-                result = modulus.mul(result, square);
-            }
-            square = modulus.mul(square, square);
-            left >>= 1;
-        }
-        result
-    };
-    // For a power of two, a root is primitive if its half power is −1.
-    (2..q).map(|base| power(base, (q - 1) / order)).find(|&root| power(root, order / 2) == q - 1)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -227,9 +204,12 @@ mod tests {
     #[test]
     fn unsuitable_primes_are_refused() {
         for bad in [0, 1, 2, 4, PRIME - 4096, 1 << 50, u64::MAX] {
-            assert_eq!(Ring::new(64, bad).err(), Some(RingError::NotWidePrime(bad)));
+            assert_eq!(Ring::new(64, bad).err(), Some(NttError::Modulus { found: bad }.into()));
         }
-        assert_eq!(Ring::new(63, PRIME).err(), Some(RingError::Degree(63)));
         assert_eq!(Ring::new(64, 97).err(), Some(RingError::NoRoot { prime: 97, order: 128 }));
+        for degree in [0, 63, 1 << 60, usize::MAX] {
+            assert!(Ring::new(degree, PRIME).is_err(), "{degree}");
+        }
+        assert_eq!(Ring::new(8, PRIME).err(), Some(NttError::Degree { found: 8 }.into()));
     }
 }
