@@ -47,16 +47,27 @@ pub struct Bandwidth {
     runs: [Vec<f64>; READERS.len()],
 }
 
-impl Bandwidth {
-    /// Reads `parts` once with each reader and records the times.
-    pub fn read(&mut self, parts: &[&[u8]]) {
-        for (runs, reader) in self.runs.iter_mut().zip(READERS) {
+/// Seconds of one run with each reader.
+#[derive(Debug, Default)]
+pub struct Seconds([f64; READERS.len()]);
+
+impl Seconds {
+    /// Reads `parts` once with each reader and adds the times.
+    pub fn add(&mut self, parts: &[&[u8]]) {
+        for (seconds, reader) in self.0.iter_mut().zip(READERS) {
             let start = Instant::now();
             for part in parts {
                 black_box(reader(black_box(whole_words(part))));
             }
-            runs.push(start.elapsed().as_secs_f64());
+            *seconds += start.elapsed().as_secs_f64();
         }
+    }
+}
+
+impl Bandwidth {
+    /// Records a run.
+    pub fn push(&mut self, seconds: Seconds) {
+        self.runs.iter_mut().zip(seconds.0).for_each(|(runs, seconds)| runs.push(seconds));
     }
 
     /// Median time of the fastest reader in seconds; zero before the first run.

@@ -1,6 +1,6 @@
 //! A prepared database, and its queries.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
 use getrandom::SysRng;
@@ -12,7 +12,7 @@ use papir_core::{
 use papir_plan::units::bytes as display;
 use rand_core::{Rng, UnwrapErr};
 
-use crate::bandwidth::Bandwidth;
+use crate::bandwidth::{Bandwidth, Seconds};
 use crate::clock::{StageClock, median};
 use crate::effort::Plan;
 use crate::memory::Resident;
@@ -192,12 +192,16 @@ impl Prepared {
     fn read(&self, reads: &mut Bandwidth) -> Result<(), CoreError> {
         let Description { scheme, sizes, .. } = self.server.describe();
         let database = sizes.database;
-        let mut sink = ReadingSink { database, reads, found: false };
+        let mut totals = Totals::default();
+        self.server.save(&mut totals)?;
+        let Some(section) = totals.sections_of(database) else {
+            let reason = format!("no sections of {database} bytes together hold the database");
+            return Err(CoreError::Parameters { scheme, reason });
+        };
+        let mut sink = ReadingSink { section, seconds: Seconds::default() };
         self.server.save(&mut sink)?;
-        if sink.found {
-            return Ok(());
-        }
-        Err(CoreError::MissingSection { name: format!("of the {database} bytes of {scheme}'s database") })
+        reads.push(sink.seconds);
+        Ok(())
     }
 }
 
@@ -213,22 +217,43 @@ fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
     sums
 }
 
-/// A sink that reads the database's section and stores nothing.
-struct ReadingSink<'a> {
-    database: u64,
-    reads: &'a mut Bandwidth,
-    found: bool,
+/// Bytes of sections, in total for each length. A batched scheme has a section for each group.
+#[derive(Default)]
+struct Totals(BTreeMap<u64, u64>);
+
+impl Totals {
+    /// The length of the sections that hold a database of this many bytes together.
+    fn sections_of(&self, database: u64) -> Option<u64> {
+        self.0.iter().find(|(_, total)| **total == database).map(|(length, _)| *length)
+    }
 }
 
-impl SectionSink for ReadingSink<'_> {
+impl SectionSink for Totals {
     fn put(&mut self, _name: &str, parts: &[&[u8]]) -> Result<(), CoreError> {
-        let bytes: usize = parts.iter().map(|part| part.len()).sum();
-        if !self.found && bytes as u64 == self.database {
-            self.found = true;
-            self.reads.read(parts);
+        let length = length(parts);
+        *self.0.entry(length).or_default() += length;
+        Ok(())
+    }
+}
+
+/// A sink that reads the sections of one length and stores nothing.
+struct ReadingSink {
+    section: u64,
+    seconds: Seconds,
+}
+
+impl SectionSink for ReadingSink {
+    fn put(&mut self, _name: &str, parts: &[&[u8]]) -> Result<(), CoreError> {
+        if length(parts) == self.section {
+            self.seconds.add(parts);
         }
         Ok(())
     }
+}
+
+/// Bytes of a section.
+fn length(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
 }
 
 /// Refuses a database that does not fit into free memory.

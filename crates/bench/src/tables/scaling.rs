@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{Block, Cost, Published, Scaling, Shared, Status};
 
-/// How papir's time was obtained.
+/// Origin of papir's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -47,7 +47,7 @@ pub struct Scaled {
     pub threads: usize,
     /// papir's time on all threads of this machine.
     pub all_ms: Option<f64>,
-    /// How both were obtained.
+    /// Origin of papir's times.
     pub how: How,
     /// papir's time on as many threads as the paper's cores, predicted; null without rates of several
     /// threads.
