@@ -7,7 +7,7 @@
 //! |---|---|
 //! | Setup (evk) | [`keys`], over the parameters of [`chain`] |
 //! | Query, Extract | [`client`] |
-//! | Answer, phase 0 | `phase0` |
+//! | Answer, phase 0 | `phase0`; as printed, for comparison: [`trial`] |
 //! | Answer, phase 1 | [`polynomials`] |
 //! | Answer, phases 2 and 3; ModSwitch, RingSwitch | [`retrieval`] |
 //! | shared with Respire | [`common`] |

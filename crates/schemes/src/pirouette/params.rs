@@ -74,10 +74,12 @@ impl<T: ParameterSet> PirouetteParams<T> {
         let boxes = 1 << self.literal.tau;
         let switch = key_switch(&chain.conversion);
         let traces = f64::from(LOG2_DEGREE) * switch + switch;
+        // A trace to the places of a box, then one key switch for each further selector.
+        let expansion = (LOG2_DEGREE - LOG2_DIGIT + (1 << LOG2_DIGIT) - 1) as f64 * switch;
         let digits = (k - self.layout().log2_rows) as usize * self.gate().levels();
         Counts::new()
             .with(Operation::WideProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)
-            .with(Operation::WideProduct, boxes as f64 * rotation(&chain.digits), boxes)
+            .with(Operation::WideProduct, boxes as f64 * (rotation(&chain.digits) + expansion), boxes)
             .with(Operation::WideProduct, digits as f64 * traces, digits)
     }
 

@@ -1,5 +1,7 @@
 //! External products on their own, for the calibration of the cost model.
 
+use std::sync::Arc;
+
 use papir_core::Result;
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::key_switch::masks_from;
@@ -17,7 +19,7 @@ const LOG_BASE: u32 = 17;
 
 /// Public rows in place of RGSW encryptions. Threads share them, as they share a client's keys.
 pub struct Products {
-    chain: std::sync::Arc<Chain>,
+    chain: Arc<Chain>,
     gadget: Gadget,
     gates: Vec<Rows>,
 }
