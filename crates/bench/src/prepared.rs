@@ -318,6 +318,7 @@ impl Tally {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -335,5 +336,24 @@ mod tests {
             assert_eq!(different.len(), count.min(records as usize));
             assert!(chosen.len() == count && chosen.iter().all(|&index| index < records));
         }
+    }
+
+    #[test]
+    fn a_database_in_several_sections_is_found_and_read_whole() {
+        let mut totals = Totals::default();
+        let put = |sink: &mut dyn SectionSink| {
+            for (length, parts) in [(32, 1), (4096, 2), (100, 1), (4096, 2), (4096, 2)] {
+                let part = vec![1; length / parts];
+                sink.put("section", &vec![&part[..]; parts]).unwrap();
+            }
+        };
+        put(&mut totals);
+        assert_eq!(totals.sections_of(3 * 4096), Some(4096));
+        assert_eq!((totals.sections_of(32), totals.sections_of(4096)), (Some(32), None));
+        let (mut sink, mut reads) =
+            (ReadingSink { section: 4096, seconds: Seconds::default() }, Bandwidth::default());
+        put(&mut sink);
+        reads.push(sink.seconds);
+        assert!(reads.seconds() > 0.0);
     }
 }

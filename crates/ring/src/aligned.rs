@@ -1,7 +1,8 @@
 //! Words that start on a cache line.
 //!
 //! Vector registers are as long as a line. Loads from other places touch two lines each, which makes
-//! products of rows about twice as slow.
+//! products of rows about twice as slow. (`papir_core::AlignedBytes` holds databases; this crate does not
+//! depend on `papir-core`.)
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

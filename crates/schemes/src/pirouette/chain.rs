@@ -61,6 +61,9 @@ pub(super) const ORDER: u32 = 2 * DEGREE as u32;
 pub(crate) const OUTPUTS: usize = 8;
 /// log₂ of the number of values of the digit that rotates a box.
 pub(super) const LOG2_DIGIT: u32 = 4;
+/// Key switches from a rotated box to its selectors: a trace to the digit's places, then an expansion of
+/// these.
+pub(super) const BOX_SWITCHES: u32 = LOG2_DEGREE - LOG2_DIGIT + (1 << LOG2_DIGIT) - 1;
 /// log₂ q of the query.
 pub(super) const LOG2_QUERY: u32 = 32;
 /// Standard deviation of the query's error.

@@ -7,7 +7,9 @@ use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{Description, Result, Shape};
 
-use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, ParameterSet, ShortParams};
+use super::chain::{
+    BOX_SWITCHES, Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, ParameterSet, ShortParams,
+};
 use super::common::{
     Common, FORMATS, Form, GATES, RetrievalParams, best, external, gate_gadget, key_switch, numbered, seeds,
     spans,
@@ -74,8 +76,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
         let boxes = 1 << self.literal.tau;
         let switch = key_switch(&chain.conversion);
         let traces = f64::from(LOG2_DEGREE) * switch + switch;
-        // A trace to the places of a box, then one key switch for each further selector.
-        let expansion = (LOG2_DEGREE - LOG2_DIGIT + (1 << LOG2_DIGIT) - 1) as f64 * switch;
+        let expansion = f64::from(BOX_SWITCHES) * switch;
         let digits = (k - self.layout().log2_rows) as usize * self.gate().levels();
         Counts::new()
             .with(Operation::WideProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)

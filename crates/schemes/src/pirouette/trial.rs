@@ -28,7 +28,7 @@ use papir_ring::wide::Poly;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::chain::{LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_Q, ORDER, OUTPUTS, ParameterSet};
+use super::chain::{BOX_SWITCHES, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_Q, ORDER, OUTPUTS, ParameterSet};
 use super::client::encrypt;
 use super::common::{RetrievalParams, gate_gadget};
 use super::keys::{Evaluation, Keys, State};
@@ -183,10 +183,8 @@ impl<T: ParameterSet> Trial<T> {
         let (layout, levels) = (self.params.layout(), self.params.gate().levels());
         let boxes = 1usize << (layout.log2_rows - LOG2_DIGIT);
         let gates = (layout.log2_columns + layout.log2_slots) as usize;
-        // A trace to the sixteen places of a box, then an expansion of these.
-        let expansion = (LOG2_DEGREE - LOG2_DIGIT) as usize + (1 << LOG2_DIGIT) - 1;
         let rotations = [(layout.index_bits() - LOG2_DIGIT) as usize, boxes];
-        self.counted(rotations, 0, gates * levels * self.conversions() + boxes * expansion)
+        self.counted(rotations, 0, gates * levels * self.conversions() + boxes * BOX_SWITCHES as usize)
     }
 
     /// Operations of the paper's phase 0. The last digit needs one rotation, the others three.
