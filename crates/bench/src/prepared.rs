@@ -222,12 +222,11 @@ fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
 struct Totals(BTreeMap<u64, u64>);
 
 impl Totals {
-    /// The length of the sections that hold a database of this many bytes, in one or together.
+    /// The length of the sections that hold a database of this many bytes, in one or together: the
+    /// longest of which there are enough.
     fn sections_of(&self, database: u64) -> Option<u64> {
-        if self.0.contains_key(&database) {
-            return Some(database);
-        }
-        self.0.iter().find(|(_, total)| **total == database).map(|(length, _)| *length)
+        let fits = |(length, total): &(&u64, &u64)| **total >= database && database.is_multiple_of(**length);
+        self.0.iter().rev().filter(|(length, _)| **length > 0).find(fits).map(|(length, _)| *length)
     }
 }
 
@@ -239,8 +238,8 @@ impl SectionSink for Totals {
     }
 }
 
-/// A sink that reads sections of one length and stores nothing. A database's sections come before
-/// material that happens to be as long, so it stops after the database's bytes.
+/// A sink that reads sections of one length and stores nothing. Material may happen to be as long as the
+/// database's sections, and takes as long to read: it stops after as many bytes as the database has.
 struct ReadingSink {
     section: u64,
     left: u64,
@@ -356,6 +355,7 @@ mod tests {
         put(&mut totals);
         assert_eq!(totals.sections_of(3 * 4096), Some(4096));
         assert_eq!((totals.sections_of(32), totals.sections_of(50)), (Some(32), None));
+        assert_eq!(totals.sections_of(4 * 4096), None, "there are three");
         for (section, database) in [(4096, 3 * 4096), (4096, 4096), (32, 32)] {
             let mut sink = ReadingSink { section, left: database, seconds: Seconds::default() };
             put(&mut sink);

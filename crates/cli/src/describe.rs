@@ -11,7 +11,9 @@ use papir_lookup::KeywordLayout;
 use papir_lookup::psi::Kind;
 use papir_lookup::update::ChangeCounts;
 use papir_store::psi::PsiSummary;
-use papir_store::{BuildReport, KeywordSummary, Metadata, SectionInfo, UpdateReport};
+use papir_store::{
+    BuildReport, DeltaMetadata, DeltaReport, KeywordSummary, Metadata, SectionInfo, UpdateReport,
+};
 use serde_json::{Value, json};
 
 use papir_plan::units;
@@ -80,6 +82,27 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
     lines
+}
+
+/// Describes an update of a delta.
+pub(crate) fn delta_update(report: &DeltaReport) -> Lines {
+    let DeltaReport { metadata, rows, superseded, bytes, most } = report;
+    let mut changes = format!("{rows} rows");
+    if *superseded > 0 {
+        changes += &format!(", of which {superseded} replace earlier changes");
+    }
+    vec![
+        line("name", &metadata.name),
+        line("changes", changes),
+        line("delta", delta(metadata)),
+        line("bytes", format!("{} of at most {}", units::bytes(*bytes), units::bytes(*most))),
+    ]
+}
+
+/// Describes a delta in one line.
+pub(crate) fn delta(metadata: &DeltaMetadata) -> String {
+    let DeltaMetadata { entries, base, version, scheme, .. } = metadata;
+    format!("{entries} changes since version {base}, as version {version} ({scheme})")
 }
 
 /// Describes a set for private intersection.

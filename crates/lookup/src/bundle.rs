@@ -27,7 +27,7 @@ const MAGIC: [u8; 4] = *b"PIRB";
 /// Format versions of bundles.
 pub const BUNDLE_FORMATS: Formats =
     Formats { what: "a bundle", oldest: 1, written: 1, renew: "update the server that sent it" };
-const CHECKSUM_BYTES: usize = 8;
+pub(crate) const CHECKSUM_BYTES: usize = 8;
 
 /// The public data of one version of a database, from which a client is made: the scheme's public
 /// part, the keyword layout and the top of the hash tree.
@@ -88,7 +88,7 @@ impl Bundle {
     }
 }
 
-fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+pub(crate) fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let mut sum = [0; CHECKSUM_BYTES];
     sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM_BYTES]);
     sum

@@ -1,6 +1,7 @@
 //! Ids of keys, from which the owner can place every entry again.
 
 use papir_core::{Error as CoreError, Result as CoreResult};
+use zeroize::Zeroize;
 
 /// Bytes of an id.
 pub(crate) const ID_BYTES: usize = 16;
@@ -8,6 +9,24 @@ pub(crate) const ID_BYTES: usize = 16;
 /// The id of a key: 128 bits of its keyed hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeyId(pub(crate) [u8; ID_BYTES]);
+
+impl KeyId {
+    /// The id of a record without a key: its index, big-endian, so that ids ascend as indices do.
+    pub(crate) fn of_index(index: u64) -> Self {
+        Self(u128::from(index).to_be_bytes())
+    }
+
+    /// The index of a record without a key.
+    pub(crate) fn index(&self) -> u64 {
+        u128::from_be_bytes(self.0) as u64
+    }
+}
+
+impl Zeroize for KeyId {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 /// The ids of all keys of a table, each once, ascending. Only the owner needs them, to update the
 /// table without the keys themselves.

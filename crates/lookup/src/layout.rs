@@ -28,6 +28,7 @@ use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES, number_by
 use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::hash::{KeyHash, SEED_BYTES, Seeds};
+use crate::ids::KeyId;
 
 /// Format versions of keyword layouts.
 pub const LAYOUT_FORMATS: Formats = Formats {
@@ -104,8 +105,12 @@ impl KeywordLayout {
     /// [`KeywordLayout::lookups`] of them. Reads every pilot for each, so that no memory address
     /// depends on the key.
     pub fn indices(&self, key: &[u8]) -> Vec<u64> {
-        let id = self.seeds.id(key);
-        (0..self.dimensions.lookups).map(|chunk| self.bucket(&self.seeds.chunk(&id, chunk))).collect()
+        self.indices_of(&self.seeds.id(key))
+    }
+
+    /// Like [`KeywordLayout::indices`], for the id of a key.
+    pub(crate) fn indices_of(&self, id: &KeyId) -> Vec<u64> {
+        (0..self.dimensions.lookups).map(|chunk| self.bucket(&self.seeds.chunk(id, chunk))).collect()
     }
 
     /// The index of a chunk's bucket in the table, in constant time: reads every pilot.
@@ -125,12 +130,17 @@ impl KeywordLayout {
     /// [`CoreError::Length`] for a wrong number or length of records, [`CoreError::Malformed`] if a
     /// chunk of the value is missing.
     pub fn find(&self, key: &[u8], records: &[Record]) -> Result<Option<Vec<u8>>> {
+        self.find_of(&self.seeds.id(key), records)
+    }
+
+    /// Like [`KeywordLayout::find`], for the id of a key.
+    pub(crate) fn find_of(&self, id: &KeyId, records: &[Record]) -> Result<Option<Vec<u8>>> {
         self.check_records(records)?;
-        let (format, id) = (&self.dimensions.format, self.seeds.id(key));
+        let format = &self.dimensions.format;
         let mut value: Option<Vec<u8>> = None;
         let mut remaining = 0;
         for (chunk, record) in (0..).zip(records) {
-            let tag = self.seeds.chunk(&id, chunk).tag;
+            let tag = self.seeds.chunk(id, chunk).tag;
             let found = format.find_vartime(record, tag)?;
             match (chunk, found) {
                 (0, None) => return Ok(None),

@@ -13,7 +13,7 @@
 //! | answers → value or "absent" | client | [`Pending::finish`] |
 //! | many keys → few queries, if the database is prepared for batches | client | [`Lookup::prepare_batch`] |
 //!
-//! [`psi`] intersects a small set with a large one and keeps the other elements of both private.
+//! [`delta`] holds recent changes beside a database. [`psi`] intersects a small set with a large one and keeps the other elements of both private.
 //!
 //! Every lookup fetches the same number of records, whatever the key and whether it exists.
 
@@ -22,6 +22,7 @@ mod bucket;
 mod build;
 mod bundle;
 mod commitment;
+pub mod delta;
 mod dimensions;
 mod entry;
 mod error;
@@ -46,6 +47,6 @@ pub use error::{Error, Result};
 pub use estimate::{Estimate, LABEL_SLACK, choose_bucket};
 pub use ids::KeyIds;
 pub use layout::{KeywordLayout, LAYOUT_FORMATS, LAYOUT_HEADER_BYTES, PILOT_BYTES};
-pub use lookup::{Lookup, Pending, Wanted};
+pub use lookup::{AnswerLengths, Lookup, Pending, Wanted};
 pub use options::{MAX_ROOM, OnDuplicate, TableOptions};
 pub use table::{KeywordTable, TableReport};

@@ -40,7 +40,7 @@ pub struct DatabaseInfo {
     pub name: String,
     /// The scheme's name.
     pub scheme: String,
-    /// The version, 16 hexadecimal digits.
+    /// The version, 16 hexadecimal digits: of the base, if there is a delta.
     pub version: String,
     /// The number of records; in a keyed database, of buckets.
     pub records: u64,
@@ -69,6 +69,32 @@ pub struct DatabaseInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub checkpoint: Option<CheckpointInfo>,
+    /// The delta that every lookup asks as well; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub delta: Option<DeltaInfo>,
+}
+
+/// The changes since the base, in a small database beside it. Lengths in bytes, envelopes included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct DeltaInfo {
+    /// The version, 16 hexadecimal digits. Queries to base and delta together are for this version.
+    pub version: String,
+    /// The scheme's name.
+    pub scheme: String,
+    /// The number of changed keys or records.
+    pub entries: u64,
+    /// The number of records of base and delta together; null if the database is keyed.
+    pub records: Option<u64>,
+    /// The public part, which a client downloads once per version of the delta.
+    pub public: u64,
+    /// One query.
+    pub query: u64,
+    /// One answer.
+    pub answer: u64,
+    /// Number of queries for one key or index.
+    pub queries_per_lookup: usize,
 }
 
 /// A signed checkpoint in short.
@@ -189,6 +215,7 @@ mod tests {
             failure_log2: None,
             parameters: [("n", "1024"), ("a", "b")].map(|(a, b)| (a.into(), b.into())).into(),
             checkpoint: None,
+            delta: None,
         }
     }
 
@@ -226,6 +253,30 @@ mod tests {
         let golden = format!("{INFO},\"checkpoint\":{{\"sequence\":3,\"time\":1800000000}}}}");
         assert_eq!(serde_json::to_string(&signed).unwrap(), golden);
         assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), signed);
+    }
+
+    #[test]
+    fn golden_json_of_a_database_with_a_delta() {
+        let delta = DeltaInfo {
+            version: "07".into(),
+            scheme: "inspire".into(),
+            entries: 2,
+            records: None,
+            public: 3,
+            query: 4,
+            answer: 5,
+            queries_per_lookup: 1,
+        };
+        let changed = DatabaseInfo { delta: Some(delta), ..info() };
+        let golden = format!(
+            "{INFO}{}",
+            concat!(
+                r#","delta":{"version":"07","scheme":"inspire","entries":2,"records":null,"public":3,"query":4,"#,
+                r#""answer":5,"queries_per_lookup":1}}"#,
+            )
+        );
+        assert_eq!(serde_json::to_string(&changed).unwrap(), golden);
+        assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), changed);
     }
 
     #[test]

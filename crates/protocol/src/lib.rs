@@ -32,8 +32,8 @@ mod psi;
 
 pub use clients::{ClientList, ClientStatus, RegistryCounts};
 pub use databases::{
-    CheckpointInfo, DatabaseDetail, DatabaseInfo, DatabaseList, DatabaseSummary, Memory, PreviousVersion,
-    SizesInfo,
+    CheckpointInfo, DatabaseDetail, DatabaseInfo, DatabaseList, DatabaseSummary, DeltaInfo, Memory,
+    PreviousVersion, SizesInfo,
 };
 pub use error_body::ErrorBody;
 pub use psi::PsiInfo;

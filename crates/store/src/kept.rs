@@ -104,6 +104,8 @@ pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
     let kept = versions(file)?.into_iter().filter(|version| !version.current);
     for old in kept.skip(most) {
         fs::remove_file(&old.path).map_err(Error::io("removing", &old.path))?;
+        // A version is kept with its delta.
+        let _ = fs::remove_file(delta_of(old.path));
     }
     Ok(())
 }
@@ -164,6 +166,13 @@ pub(crate) fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
     name.push(".");
     name.push(version);
     Ok(directory.join(name))
+}
+
+/// The file of the delta of a version that is kept, or would be kept, in this file.
+pub(crate) fn delta_of(kept: PathBuf) -> PathBuf {
+    let mut path = kept.into_os_string();
+    path.push(".delta");
+    path.into()
 }
 
 /// The version in the name of a kept file.

@@ -5,6 +5,8 @@
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
 //! | the same → shape of the database, without preparing it | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
+//! | snapshot and changes → a delta beside it | [`update_delta()`] |
+//! | snapshot and its delta → next snapshot | [`merge()`] |
 //! | snapshot and an earlier version of it → next snapshot with the earlier records | [`rollback()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
 //! | snapshot → bundle for clients | [`Snapshot::bundle`] |
@@ -17,6 +19,7 @@
 
 mod build;
 mod content_hash;
+mod delta;
 mod error;
 mod format;
 pub mod formats;
@@ -43,6 +46,7 @@ pub use build::{
     BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, Survey, SurveyedKeys, build,
     build_announced, build_with, survey,
 };
+pub use delta::{Delta, DeltaMetadata, MAX_DELTA_BYTES, delta_file};
 pub use error::{Error, Result};
 pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
 pub use map::free_memory;
@@ -54,6 +58,6 @@ pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
 pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
 pub use update::{
-    Earlier, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, RollbackOptions, UpdateOptions, UpdateReport,
-    Way, rollback, update,
+    DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, RollbackOptions,
+    UpdateOptions, UpdateReport, Way, merge, rollback, update, update_delta,
 };

@@ -7,6 +7,7 @@ use papir_core::sections::SectionSink;
 use papir_core::{Progress, Result as CoreResult};
 use rand_core::CryptoRng;
 
+use crate::delta::refuse_with_delta;
 use crate::error::{Error, Result};
 use crate::map::map;
 use crate::psi;
@@ -27,6 +28,7 @@ pub fn sign(file: &Path, sign: &Sign, rng: &mut dyn CryptoRng, progress: &dyn Pr
     let snapshot = Snapshot::open_with(file, OpenOptions::default())?;
     progress.advance(1);
     psi::refuse(&snapshot, file, "a set has no checkpoint")?;
+    refuse_with_delta(&snapshot, file)?;
     let signing = Signing::new(sign, stored_log(file)?, &snapshot.metadata.name, file)?;
     let commitment = snapshot.commitment()?;
     let version = Signed {

@@ -112,9 +112,9 @@ pub(crate) fn put(
 }
 
 /// Prefixes the names of the scheme's sections, and reports progress as they are written.
-struct SchemeSections<'a> {
-    sink: &'a mut dyn SectionSink,
-    progress: &'a dyn Progress,
+pub(crate) struct SchemeSections<'a> {
+    pub(crate) sink: &'a mut dyn SectionSink,
+    pub(crate) progress: &'a dyn Progress,
 }
 
 impl SectionSink for SchemeSections<'_> {

@@ -20,7 +20,7 @@ use crate::map::{map, read};
 use crate::metadata::Metadata;
 use crate::sealed_ids;
 use crate::snapshot_names::{
-    CHECKPOINT, COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS, SET,
+    CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS, SET,
 };
 
 /// Options of opening a snapshot.
@@ -294,6 +294,10 @@ impl Sections {
     fn metadata(&self) -> CoreResult<Metadata> {
         if self.find(METADATA).is_none() && self.find(SET).is_some() {
             let found = "a set for private intersection, which papir psi serve serves";
+            return Err(CoreError::malformed("a snapshot", found, "a database"));
+        }
+        if self.find(METADATA).is_none() && self.find(DELTA).is_some() {
+            let found = "a delta, which is served beside its base";
             return Err(CoreError::malformed("a snapshot", found, "a database"));
         }
         self.find(METADATA).map_or(Ok(()), |section| self.verify_section(section))?;

@@ -1,8 +1,9 @@
-//! Envelopes and bundles.
+//! Envelopes, bundles and deltas.
 
 use papir_core::Version;
 use papir_core::envelope::{self, Header, Kind};
 use papir_lookup::Bundle;
+use papir_lookup::delta::{DeltaChanges, DeltaPart};
 
 use super::layouts::small_layout;
 use crate::{Target, outcome, repair};
@@ -45,5 +46,29 @@ pub(super) fn bundle() -> Target {
             assert_eq!(bundle.encode(), repaired, "another bundle of the same content");
         }
         format!("{plain} {}", outcome(&decoded))
+    })
+}
+
+/// Public parts of deltas with a repaired checksum, and owners' changes.
+pub(super) fn delta() -> Target {
+    let scheme_public = b"not looked at here".to_vec();
+    let bundle = Bundle { scheme_public, keyword: Some(small_layout()), commitment_top: None };
+    let part = DeltaPart { base: Version([7; 8]), records: None, bundle };
+    let mut changes = DeltaChanges::default();
+    for (index, record) in [(3, vec![1, 2]), (70_000, vec![])] {
+        changes.change_record(index, record, 1).unwrap_or_default();
+    }
+    let seeds =
+        vec![DeltaPart { records: Some(9), ..part.clone() }.encode(), part.encode(), changes.encode()];
+    Target::new(seeds, |input| {
+        let repaired = repair::tail_sum(input);
+        let (part, changes) = (DeltaPart::decode(&repaired), DeltaChanges::decode(input));
+        if let Ok(part) = &part {
+            assert_eq!(part.encode(), repaired, "another delta of the same content");
+        }
+        if let Ok(changes) = &changes {
+            assert_eq!(changes.encode(), input, "other bytes of the same changes");
+        }
+        format!("{} {}", outcome(&part), outcome(&changes))
     })
 }

@@ -20,6 +20,7 @@ pub type Make = fn() -> Target;
 pub const ALL: &[(&str, Make)] = &[
     ("envelope", envelopes::envelope),
     ("bundle", envelopes::bundle),
+    ("delta", envelopes::delta),
     ("layout", layouts::layout),
     ("filter", layouts::filter),
     ("blinded", secrets::blinded),

@@ -12,6 +12,7 @@ mod get;
 mod hold;
 mod inspect;
 mod load;
+mod merge;
 mod plan;
 mod psi;
 mod pull;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Plan(plan::Arguments),
     Build(build::Arguments),
     Update(update::Arguments),
+    Merge(merge::Arguments),
     Versions(versions::Arguments),
     Rollback(rollback::Arguments),
     Checkpoint(Box<checkpoint::Arguments>),
@@ -60,6 +62,7 @@ impl Command {
             Self::Plan(arguments) => plan::run(&arguments),
             Self::Build(arguments) => build::run(&arguments),
             Self::Update(arguments) => update::run(&arguments),
+            Self::Merge(arguments) => merge::run(&arguments),
             Self::Versions(arguments) => versions::run(&arguments),
             Self::Rollback(arguments) => rollback::run(&arguments),
             Self::Checkpoint(arguments) => checkpoint::run(&arguments),

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use papir_lookup::update::ChangeCounts;
-use papir_store::{Format, UpdateOptions, UpdateReport, Way};
+use papir_plan::units::parse_bytes;
+use papir_store::{DeltaReport, Format, UpdateOptions, UpdateReport, Way};
 use serde_json::{Value, json};
 
 use crate::bars::Bars;
@@ -22,6 +23,10 @@ use crate::{describe, owner_key};
 /// times, its last row counts. For databases looked up by number, rows give the record number;
 /// numbers after the last record append records. The new version replaces the file completely or
 /// not at all. `papir serve` loads it on SIGHUP.
+///
+/// With --delta, the file stays as it is, and the changes since it go to a small file beside it, which
+/// takes the time of the changes alone. Every lookup then asks both. `papir merge` makes one file of them
+/// again: until then, deleted and replaced values stay in the database's file.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -62,6 +67,12 @@ pub(crate) struct Arguments {
     /// Rearrange all keys and prepare all records again, even if less would suffice.
     #[arg(long)]
     rebuild: bool,
+    /// Publish the changes beside the file, as its delta, instead of a new version of the file.
+    #[arg(long, conflicts_with_all = ["out", "keep", "rebuild", "encrypt"])]
+    delta: bool,
+    /// The most that the delta may have, tags and lengths included [default: 4MiB].
+    #[arg(long, value_name = "BYTES", requires = "delta", value_parser = parse_bytes)]
+    delta_bytes: Option<u64>,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -69,6 +80,7 @@ const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv --delete-column gone --keep 3
   papir update people.papir --from changes.jsonl --out people-next.papir
   papir update hashes.papir --from changes.csv --key index --value hash
+  papir update words.papir --from changes.csv --delta
   papir update secret.papir --from changes.csv --encrypt secret.key
   papir update words.papir --from changes.csv --sign owner.key";
 
@@ -106,8 +118,43 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };
     let start = Instant::now();
+    if arguments.delta {
+        let updated = papir_store::update_delta(
+            &options,
+            arguments.delta_bytes,
+            &mut papir::system_rng(),
+            &Bars::new(),
+        );
+        return print_delta(updated.map_err(explain)?.as_ref(), start.elapsed(), arguments.json);
+    }
     let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
     print(&report.map_err(explain)?, start.elapsed(), arguments.json)
+}
+
+/// Prints the report of an update of a delta; `None` if there was nothing to change.
+fn print_delta(report: Option<&DeltaReport>, time: Duration, json: bool) -> Outcome {
+    let mut out = std::io::stdout();
+    match (report, json) {
+        (None, false) => writeln!(out, "nothing to change")?,
+        (None, true) => writeln!(out, "{}", json!({ "mode": "unchanged" }))?,
+        (Some(report), false) => describe::print(&describe::delta_update(report), &mut out)?,
+        (Some(DeltaReport { metadata, rows, superseded, bytes, most, .. }), true) => {
+            let changed = json!({
+                "name": metadata.name,
+                "mode": "delta",
+                "rows": rows,
+                "superseded": superseded,
+                "entries": metadata.entries,
+                "bytes": bytes,
+                "most_bytes": most,
+                "seconds": time.as_secs_f64(),
+                "base": metadata.base,
+                "version": metadata.version,
+            });
+            writeln!(out, "{changed}")?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the report of an update or a rollback.

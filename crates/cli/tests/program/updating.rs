@@ -115,3 +115,49 @@ fn empty_and_invalid_updates_leave_the_file_unchanged() {
     fails_with(&room, &["room"]);
     fails_with(&[&room[..9], &["101"]].concat(), &["101"]);
 }
+
+#[test]
+fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
+    let folder = Folder::new();
+    let words = build(&folder, &[]);
+    let service = Service::start(&[&words], &["--watch", "1"]);
+    let get = |key: &str| papir(&["get", &service.url, key]);
+    let until = |key: &str, expected: &[u8]| {
+        let begin = Instant::now();
+        while get(key).stdout != expected {
+            assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s");
+            sleep(Duration::from_millis(50));
+        }
+    };
+    let before = fs::read(&words).unwrap();
+    let changes = folder.write("changes.csv", "word,meaning,gone\nword 1,set,\nword 2,,1\nfresh,added,\n");
+    let delta = |more: &[&str]| {
+        let arguments = ["update", &words, "--from", &changes, "--delete-column", "gone", "--delta"];
+        succeeds(&[&arguments[..], more].concat())
+    };
+    let output = delta(&[]);
+    assert_eq!(value(&output, "changes"), "3 rows");
+    assert!(value(&output, "delta").starts_with("3 changes since version "), "{output}");
+    assert_eq!(fs::read(&words).unwrap(), before);
+    until("word 1", b"set");
+    assert_eq!((get("fresh").stdout, get("word 2").status.code()), (b"added".to_vec(), Some(1)));
+    assert_eq!(get("word 3").stdout, b"meaning 3");
+
+    let again: serde_json::Value = serde_json::from_str(&delta(&["--json"])).unwrap();
+    assert_eq!(
+        (&again["mode"], &again["entries"], &again["superseded"]),
+        (&"delta".into(), &3.into(), &3.into())
+    );
+    let inspected: serde_json::Value =
+        serde_json::from_str(&succeeds(&["inspect", &words, "--json"])).unwrap();
+    assert_eq!(inspected["delta"]["version"], again["version"]);
+    assert!(value(&succeeds(&["inspect", &words]), "delta").starts_with("3 changes"));
+    let whole = ["update", &words, "--from", &changes, "--delete-column", "gone"];
+    fails_with(&whole, &["with 3 changes beside it", "papir merge"]);
+
+    let merged = succeeds(&["merge", &words]);
+    assert_eq!(value(&merged, "changes"), "1 new, 1 replaced, 1 deleted");
+    assert!(succeeds(&["merge", &words]).contains("nothing to change"));
+    until("word 1", b"set");
+    assert_eq!((get("fresh").stdout, get("word 2").status.code()), (b"added".to_vec(), Some(1)));
+}

@@ -1,10 +1,11 @@
 //! Chooses a database, and fetches its description and public part.
 
 use papir_checkpoint::{Accepted, Base};
-use papir_core::erased::{ErasedScheme, scheme_of_public};
+use papir_core::erased::{ErasedClient, ErasedScheme, scheme_of_public};
 use papir_core::{NotPrivate, Privacy, Version};
+use papir_lookup::delta::DeltaPart;
 use papir_lookup::{Bundle, Lookup, Root};
-use papir_protocol::{DatabaseInfo, DatabaseList, path};
+use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, path};
 use papir_schemes::registry;
 
 use super::checkpoints::{OwnerTrust, Verdict, wait_for_newer};
@@ -58,6 +59,8 @@ pub(crate) struct Origin<'a> {
     pub(crate) name: &'a str,
     pub(crate) settings: &'a Settings,
     pub(crate) trust: &'a OwnerTrust,
+    /// The client of the version before. If only the delta has changed, the base is not fetched again.
+    pub(crate) held: Option<&'a Lookup>,
 }
 
 /// Fetches the description and the public part of one version: the newest or, if the database is not
@@ -115,7 +118,15 @@ async fn fetch_both(
         };
         let part = Part { url: &url, info: &info, accepted: accepted.as_deref(), settings };
         let of_version = path::of_version(&public, &info.version);
-        let lookup = match part.obtain(io, service, &of_version, &cache, public_bytes).await {
+        let obtained = match part.held(from.held) {
+            Some(lookup) => Ok(Some(lookup)),
+            None => part.obtain(io, service, &of_version, &cache, public_bytes).await,
+        };
+        let obtained = match obtained {
+            Ok(Some(base)) => part.with_delta(io, service, &public, base, public_bytes).await,
+            other => other,
+        };
+        let lookup = match obtained {
             Err(error) if error.is_version_change() => {
                 wanted = acceptable(error.current_version());
                 None
@@ -169,6 +180,46 @@ impl Part<'_> {
         Ok(Some(lookup))
     }
 
+    /// The client of the same base as before. That of a signed database is fetched again: the owner's
+    /// checkpoint is compared with its bytes.
+    fn held(&self, held: Option<&Lookup>) -> Option<Lookup> {
+        let held = held.filter(|held| held.base_version().to_string() == self.info.version);
+        held.filter(|_| self.accepted.is_none()).map(Lookup::without_delta)
+    }
+
+    /// Adds the delta that the description names, if there is one. `None` if the server has another
+    /// version.
+    async fn with_delta(
+        &self,
+        io: &Io,
+        service: &Service,
+        public: &str,
+        base: Lookup,
+        public_bytes: &mut u64,
+    ) -> Result<Option<Lookup>> {
+        let Some(DeltaInfo { version, public: length, .. }) = &self.info.delta else {
+            return Ok(Some(base));
+        };
+        if self.accepted.is_some() || base.root().is_some() {
+            // Nobody but the server states what is in it.
+            let reason = "a delta beside a database that its owner signed or committed to: expected none";
+            return Err(unexpected(self.url, reason.to_owned()));
+        }
+        let path = path::of_version(public, version);
+        let Some(bytes) = service.bytes_of(io, &path, version, *length).await? else {
+            return Ok(None);
+        };
+        *public_bytes += bytes.len() as u64;
+        let delta = DeltaPart::decode(&bytes)?;
+        let client = build_client(&delta.bundle.scheme_public, self.settings)?;
+        let lookup = base.with_delta(client, &delta)?;
+        if lookup.version().to_string() != *version {
+            let reason = format!("a delta of version {}: expected {version}", lookup.version());
+            return Err(unexpected(self.url, reason));
+        }
+        Ok(Some(lookup))
+    }
+
     /// Checks the bytes of a public part, fetched or stored, and builds its lookup client.
     fn check(&self, bytes: &[u8]) -> Result<Lookup> {
         let Self { url, info, accepted, settings } = *self;
@@ -193,7 +244,7 @@ impl Part<'_> {
 /// version `wanted`. If the service shows an older version than this client has seen, retries until
 /// the deadline.
 async fn newest(io: &Io, from: Origin<'_>, wanted: Option<Version>) -> Result<(DatabaseInfo, Verdict)> {
-    let Origin { service, name, settings, trust } = from;
+    let Origin { service, name, settings, trust, .. } = from;
     let start = service.platform.now();
     let mut path = path::database(name);
     if let Some(version) = wanted {
@@ -239,12 +290,18 @@ fn scheme_of(id: u16, settings: &Settings) -> Result<&'static dyn ErasedScheme> 
 }
 
 /// Builds a lookup client from a public part.
+fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
+    let bundle = Bundle::decode(bundle)?;
+    let client = build_client(&bundle.scheme_public, settings)?;
+    Ok(Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)?)
+}
+
+/// Builds a scheme's client from its public part.
 ///
 /// Checks after every fetch that the scheme is private: a server must not be able to switch to a
 /// scheme that reveals the query.
-fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
-    let bundle = Bundle::decode(bundle)?;
-    let scheme = scheme_of(scheme_of_public(&bundle.scheme_public)?, settings)?;
+fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn ErasedClient>> {
+    let scheme = scheme_of(scheme_of_public(scheme_public)?, settings)?;
     match scheme.privacy() {
         Privacy::NotPrivate(reason) if !settings.allow_not_private => {
             Err(papir_core::Error::NotPrivate { scheme: scheme.name(), reason }.into())
@@ -253,8 +310,7 @@ fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
             // `allow_insecure` does not affect a private scheme.
             let scheme =
                 scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(settings.owner_key.as_ref());
-            let client = scheme.client(&bundle.scheme_public)?;
-            Ok(Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)?)
+            Ok(scheme.client(scheme_public)?)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Decodes the answers to a batch of lookups.
 
 use papir_core::envelope;
-use papir_lookup::Pending;
+use papir_lookup::{AnswerLengths, Pending};
 
 use crate::error::Result;
 
@@ -9,30 +9,36 @@ use crate::error::Result;
 pub(crate) struct AnsweredLookups {
     pub(crate) pending: Pending,
     pub(crate) answers: Vec<u8>,
-    /// Length of the longest answer in bytes.
-    pub(crate) answer_bytes: usize,
 }
 
 impl AnsweredLookups {
     /// Decodes all answers.
     pub(crate) fn decode(self) -> Result<Vec<Option<Vec<u8>>>> {
-        let answers = split(&self.answers, self.pending.queries().len(), self.answer_bytes)?;
+        let answers = split(&self.answers, &self.pending.answers())?;
         let answers: Vec<Vec<u8>> = answers.into_iter().map(<[u8]>::to_vec).collect();
         Ok(self.pending.finish_all(&answers)?)
     }
 }
 
-/// Splits a body into answers. Each has `each` bytes, or fewer if its query's key was sent ahead.
-pub(super) fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
-    let expected = queries.saturating_mul(each);
+/// Length of the longest body of answers in bytes.
+pub(super) fn longest(lengths: &[AnswerLengths]) -> u64 {
+    let bytes = |of: &AnswerLengths| (of.count as u64).saturating_mul(of.longest as u64);
+    lengths.iter().map(bytes).fold(0, u64::saturating_add)
+}
+
+/// Splits a body into answers. Each has its longest length, or fewer bytes if its query's key was sent
+/// ahead.
+pub(super) fn split<'a>(answers: &'a [u8], lengths: &[AnswerLengths]) -> Result<Vec<&'a [u8]>> {
+    let each: Vec<usize> = lengths.iter().flat_map(|of| std::iter::repeat_n(of.longest, of.count)).collect();
+    let expected = longest(lengths) as usize;
     if answers.len() < expected
         && let Some(parts) = envelope::split(answers)
-        && parts.len() == queries
-        && parts.iter().all(|part| part.len() <= each)
+        && parts.len() == each.len()
+        && parts.iter().zip(&each).all(|(part, each)| part.len() <= *each)
     {
         return Ok(parts);
     }
     papir_core::Error::check_length("the answers", answers.len(), expected)?;
-    // `chunks` requires at least 1. No scheme has empty answers.
-    Ok(answers.chunks(each.max(1)).collect())
+    let mut rest = answers;
+    Ok(each.iter().filter_map(|each| rest.split_off(..*each)).collect())
 }

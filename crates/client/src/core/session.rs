@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use papir_checkpoint::Accepted;
 use papir_core::erased::ErasedState;
-use papir_lookup::{Lookup, Pending, Wanted};
+use papir_lookup::{AnswerLengths, Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
 use super::checkpoints::OwnerTrust;
@@ -76,7 +76,7 @@ impl Session {
         let name = fetch::choose(io, &service, &settings).await?;
         let mut costs = Costs::default();
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
-        let from = Origin { service: &service, name: &name, settings: &settings, trust: &trust };
+        let from = Origin { service: &service, name: &name, settings: &settings, trust: &trust, held: None };
         let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
         let slot = service.address.identity(&name);
         let storage = Storage::new(io, &slot);
@@ -187,7 +187,8 @@ impl Session {
         };
         let most = registration.queries_per_request(&self.lookup).min(self.info.max_batch) / each;
         let made = registration.keys_ahead(context, lookups.min(most.max(1)) * each).await?;
-        let answer_bytes = description.sizes.answer as usize;
+        let (count, longest) = (made.value.queries.len(), description.sizes.answer as usize);
+        let lengths = [AnswerLengths { count, longest }];
         let body = Arc::new(made.value.queries.concat());
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
@@ -196,13 +197,13 @@ impl Session {
             client: Some(&made.client),
             tickets: &made.value.numbers,
             queries: body,
-            limit: (made.value.queries.len() as u64).saturating_mul(answer_bytes as u64),
+            limit: lookups::longest(&lengths),
         };
         match self.service.query(io, &path::query(&self.name), &request).await? {
             QueryReply::WrongVersion(refusal) | QueryReply::ClientGone(refusal) => Err(refusal),
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
-                let answers = lookups::split(&answers, made.value.queries.len(), answer_bytes)?;
+                let answers = lookups::split(&answers, &lengths)?;
                 Ok(registration.hold(context, &made.value.numbers, &answers).await? / each)
             }
         }
@@ -289,8 +290,7 @@ impl Session {
             prepared => prepared?,
         };
         let (queries, rest) = (lookups.queries(), &wanted[count..]);
-        let answer_bytes = self.lookup.describe().sizes.answer as usize;
-        let limit = (queries.len() as u64).saturating_mul(answer_bytes as u64);
+        let limit = lookups::longest(&lookups.answers());
         let body = Arc::new(queries.concat());
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
@@ -304,7 +304,7 @@ impl Session {
             QueryReply::ClientGone(refusal) => Outcome::ClientGone(client.unwrap_or_default(), refusal),
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
-                Outcome::Done(AnsweredLookups { pending: lookups, answers, answer_bytes }, rest)
+                Outcome::Done(AnsweredLookups { pending: lookups, answers }, rest)
             }
         })
     }
@@ -378,7 +378,7 @@ impl Session {
         if changes > 0 {
             fetch::pause_between_changes(io, service, changes).await;
         }
-        let from = Origin { service, name, settings, trust: &self.trust };
+        let from = Origin { service, name, settings, trust: &self.trust, held: Some(&self.lookup) };
         let fetched = fetch::fetch(io, from, refusal.current_version(), &mut self.costs).await?;
         if let Some(accepted) = fetched.accepted {
             self.trust.keep(io, service, name, settings, *accepted).await?;

@@ -390,6 +390,7 @@ impl Peer {
                 let sequence = log.newest().unwrap().sequence;
                 CheckpointInfo { sequence, time: EPOCH }
             }),
+            delta: None,
         }
     }
 

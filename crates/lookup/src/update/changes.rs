@@ -2,6 +2,7 @@
 
 use papir_core::Error as CoreError;
 
+use crate::delta::DeltaChanges;
 use crate::entry::{Pair, check_value};
 use crate::error::Result;
 use crate::ids::{KeyId, KeyIds};
@@ -57,7 +58,6 @@ impl Changes {
     /// # Errors
     /// [`crate::Error::ValueTooLong`], and [`CoreError::EmptyDatabase`] if no key would be left.
     pub fn new(layout: &KeywordLayout, ids: &KeyIds, rows: Vec<KeyChange>) -> Result<Self> {
-        let mut counts = ChangeCounts::default();
         let total = rows.len();
         let mut resolved: Vec<Resolved> = rows
             .into_iter()
@@ -72,7 +72,21 @@ impl Changes {
         resolved.reverse();
         resolved.dedup_by_key(|change| change.id);
         resolved.reverse();
-        counts.superseded = (total - resolved.len()) as u64;
+        let superseded = (total - resolved.len()) as u64;
+        Self::of_resolved(ids, resolved, ChangeCounts { superseded, ..ChangeCounts::default() })
+    }
+
+    /// The changes of a delta, to merge it into its base with these keys.
+    ///
+    /// # Errors
+    /// [`CoreError::EmptyDatabase`] if no key would be left.
+    pub fn of_delta(ids: &KeyIds, delta: DeltaChanges) -> Result<Self> {
+        let resolved =
+            delta.into_keys().map(|(id, value)| Resolved { id, present: ids.contains(&id), value, line: 0 });
+        Self::of_resolved(ids, resolved.collect(), ChangeCounts::default())
+    }
+
+    fn of_resolved(ids: &KeyIds, resolved: Vec<Resolved>, mut counts: ChangeCounts) -> Result<Self> {
         resolved.iter().for_each(|change| counts.count(change));
         if ids.len() as u64 + counts.inserted == counts.deleted {
             return Err(CoreError::EmptyDatabase.into());

@@ -3,6 +3,7 @@
 
 mod commitment;
 mod common;
+mod delta;
 mod estimate;
 mod lookup;
 mod overhead;

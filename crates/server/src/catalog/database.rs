@@ -1,17 +1,20 @@
 //! One version of one database, ready to answer.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use papir_core::envelope::{self, Kind, named_version};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
-use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version, envelope};
+use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::{Bundle, KeywordLayout};
-use papir_store::{Metadata, OpenOptions, Snapshot, parse_timestamp};
+use papir_store::{Delta, Metadata, OpenOptions, Snapshot, delta_file, parse_timestamp};
 
 use super::checkpoint::Checkpoint;
+use super::delta::ServedDelta;
 use super::error::QueryError;
+use super::identity::{Files, Identity};
 
 /// Maximum number of queries in one request and in one batch, unless a single key needs more.
 const MAX_BATCH: usize = 64;
@@ -21,7 +24,7 @@ const BATCH_BYTES: u64 = 16 << 20;
 
 /// The concatenated queries of one request.
 pub(crate) struct Queries<'a> {
-    /// A whole number of queries of one form.
+    /// A whole number of queries of one form, and then those of the same lookups to the delta.
     pub(crate) bytes: &'a [u8],
     /// The client's keys, if the scheme has them.
     pub(crate) keys: Option<&'a ErasedKeys>,
@@ -38,8 +41,15 @@ impl<'a> Queries<'a> {
     }
 }
 
-/// One version of one database, with the name it is served under.
+/// One version of one database, with the name it is served under: a snapshot and, if there is one, the
+/// delta beside it.
 pub struct Database {
+    base: Arc<Base>,
+    delta: Option<ServedDelta>,
+}
+
+/// A snapshot, shared by all versions that differ in their deltas only.
+struct Base {
     name: String,
     server: Box<dyn ErasedServer>,
     keyword: Option<KeywordLayout>,
@@ -53,6 +63,8 @@ pub struct Database {
     checkpoint: Option<Checkpoint>,
     published: Option<SystemTime>,
     snapshot: u64,
+    /// The file at the time it was opened.
+    identity: Option<Identity>,
 }
 
 impl Database {
@@ -70,8 +82,39 @@ impl Database {
     /// # Errors
     /// The errors of [`Database::open`].
     pub fn open_with(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
-        Self::from_snapshot(name, Snapshot::open_with(path, options)?)
-            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })
+        Ok(Self::open_again(name, (path, path), &options, None)?.0)
+    }
+
+    /// Opens the snapshot at `path`, unless it is the one that is `served`, and its delta beside `file`.
+    /// Returns them as they were.
+    ///
+    /// A merge renames the next snapshot before it removes the delta of this one. If the file has been
+    /// replaced meanwhile, a missing delta says nothing, and the next file is opened instead.
+    pub(super) fn open_again(
+        name: &str,
+        (file, path): (&Path, &Path),
+        options: &OpenOptions,
+        served: Option<&Self>,
+    ) -> papir_store::Result<(Self, Files)> {
+        const ATTEMPTS: usize = 8;
+        for _ in 0..ATTEMPTS {
+            let snapshot = Identity::of(path);
+            let base = match served.filter(|served| snapshot.is_some() && served.base.identity == snapshot) {
+                Some(served) => Arc::clone(&served.base),
+                None => Arc::new(Base { identity: snapshot, ..Base::open(name, path, options.clone())? }),
+            };
+            let delta = Identity::of(&delta_file(file, base.version)?);
+            let opened = Delta::of(file, base.version, options);
+            if Identity::of(path) == snapshot {
+                let opened = opened?;
+                check_unsigned(&base, opened.as_ref())?;
+                let database = Self { base, delta: opened.map(ServedDelta::new) };
+                return Ok((database, Files { snapshot, delta }));
+            }
+        }
+        let what = format!("opening {}", path.display());
+        let source = std::io::Error::other(format!("it was replaced during each of {ATTEMPTS} attempts"));
+        Err(Error::Io { what, source }.into())
     }
 
     /// Serves a loaded snapshot.
@@ -79,11 +122,7 @@ impl Database {
     /// # Errors
     /// [`papir_checkpoint::Error::Database`] for a signed database under another name than its own.
     pub fn from_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
-        let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
-        let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
-        let database = Self::new_verifiable(name, server, keyword, commitment_top);
-        let published = published(&metadata, checkpoint.as_ref());
-        Ok(Self { snapshot: file_bytes, checkpoint, published, ..database })
+        Ok(Self { base: Arc::new(Base::of_snapshot(name, snapshot)?), delta: None })
     }
 
     /// Serves a prepared database. `keyword` is its key layout, if it is keyed.
@@ -93,6 +132,264 @@ impl Database {
 
     /// Like [`Database::new`], with the top of the hash tree over all records if it is verifiable.
     pub fn new_verifiable(
+        name: &str,
+        server: Box<dyn ErasedServer>,
+        keyword: Option<KeywordLayout>,
+        commitment_top: Option<[u8; 32]>,
+    ) -> Self {
+        Self { base: Arc::new(Base::new(name, server, keyword, commitment_top)), delta: None }
+    }
+
+    /// The name it is served under.
+    pub fn name(&self) -> &str {
+        &self.base.name
+    }
+
+    /// Its version: that of the delta, if there is one.
+    pub fn version(&self) -> Version {
+        self.delta.as_ref().map_or(self.base.version, |delta| delta.version)
+    }
+
+    /// The version of the snapshot.
+    pub(crate) fn base_version(&self) -> Version {
+        self.base.version
+    }
+
+    /// The delta beside the snapshot.
+    pub(crate) fn delta(&self) -> Option<&ServedDelta> {
+        self.delta.as_ref()
+    }
+
+    /// Rejects a scheme without privacy unless it is allowed.
+    pub(crate) fn check_private(&self, allow_not_private: bool) -> Result<()> {
+        match self.base.description.privacy {
+            Privacy::NotPrivate(reason) if !allow_not_private => {
+                Err(Error::NotPrivate { scheme: self.base.description.scheme, reason })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The scheme's parameters, sizes and limits.
+    pub(crate) fn description(&self) -> &Description {
+        &self.base.description
+    }
+
+    /// The owner's signed checkpoint; `None` if the database is not signed.
+    pub(crate) fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.base.checkpoint.as_ref()
+    }
+
+    /// Time at which the version was signed or, without a signature, built or last updated; `None`
+    /// for a database in memory.
+    pub(crate) fn published(&self) -> Option<SystemTime> {
+        self.delta.as_ref().map_or(self.base.published, |delta| delta.published)
+    }
+
+    /// The prepared database.
+    pub(crate) fn erased(&self) -> &dyn ErasedServer {
+        &*self.base.server
+    }
+
+    /// Records fetched per key; `None` if the database is not keyed.
+    pub(crate) fn lookups_per_key(&self) -> Option<usize> {
+        self.base.keyword.as_ref().map(KeywordLayout::lookups)
+    }
+
+    /// Queries needed for one key or index.
+    pub(crate) fn queries_per_lookup(&self) -> usize {
+        self.lookups_per_key().unwrap_or(1).div_ceil(self.base.description.limits.batch.max(1))
+    }
+
+    /// Maximum number of queries in one request.
+    pub(crate) fn max_batch(&self) -> usize {
+        self.base.max_batch
+    }
+
+    /// Bytes of the snapshot file; 0 for a database without one.
+    pub(crate) fn snapshot(&self) -> u64 {
+        self.base.snapshot
+    }
+
+    /// Length of [`Self::public_part`] in bytes, without encoding it.
+    pub(crate) fn public_part_bytes(&self) -> u64 {
+        self.base.public_part_bytes
+    }
+
+    /// The public part that clients download. Encoded on first use, which is slow for a large hint.
+    pub(crate) fn public_part(&self) -> Bytes {
+        let encoded = self.base.public_part.get_or_init(|| {
+            let (scheme_public, keyword) = (self.base.server.public(), self.base.keyword.clone());
+            Bundle { scheme_public, keyword, commitment_top: self.base.commitment_top }.encode().into()
+        });
+        encoded.clone()
+    }
+
+    /// Length in bytes of the largest batch of queries.
+    pub(crate) fn body_limit(&self) -> usize {
+        let most = self.base.lookups_in(self.base.max_batch);
+        let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(most));
+        self.base.max_batch * self.base.query_bytes + changes
+    }
+
+    /// Splits a body into the queries to the snapshot and those to the delta, which are for the same
+    /// lookups; `None` if its length is not that of such a body.
+    fn parts<'q>(&self, body: &'q [u8]) -> Option<(&'q [u8], &'q [u8])> {
+        let Some(delta) = &self.delta else { return Some((body, &[])) };
+        let of_base = |lookups| self.base.queries_of(lookups) * self.base.query_bytes;
+        let fits = |lookups: &usize| of_base(*lookups) + delta.bytes_of(*lookups) == body.len();
+        let lookups = (1..=self.base.lookups_in(self.base.max_batch)).find(fits)?;
+        Some(body.split_at(of_base(lookups)))
+    }
+
+    /// Returns whether the queries of a body are for this version: for this snapshot and, if there is one,
+    /// for this delta.
+    pub(crate) fn is_named_by(&self, body: &[u8]) -> bool {
+        let names = |queries, version| named_version(queries, Kind::Query) == Some(version);
+        match (&self.delta, self.parts(body)) {
+            (None, _) => names(body, self.base.version),
+            (Some(delta), Some((base, changes))) => {
+                names(base, self.base.version) && names(changes, delta.version)
+            }
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Length of each of concatenated queries, which all have the form of the first: whole, a key that
+    /// is sent ahead, or the rest of a query whose key was.
+    fn each(&self, queries: &[u8]) -> usize {
+        let Sizes { ahead, online, .. } = self.base.description.sizes;
+        let first =
+            envelope::first_length(queries).filter(|&first| [ahead, online].contains(&(first as u64)));
+        first.unwrap_or(self.base.query_bytes).max(1)
+    }
+
+    /// Returns true for a query whose key was sent ahead.
+    pub(crate) fn is_sent_ahead(&self, query: &[u8]) -> bool {
+        query.len() as u64 == self.base.description.sizes.online
+    }
+
+    /// Number of concatenated queries, to the snapshot and to the delta.
+    pub(crate) fn count(&self, body: &[u8]) -> usize {
+        let (queries, changes) = self.parts(body).unwrap_or((body, &[]));
+        let of_delta = self.delta.as_ref().map_or(0, |delta| delta.count(changes));
+        queries.len() / self.each(queries) + of_delta
+    }
+
+    /// Number of queries in a body of this length, at least 1 and at most the largest batch. An
+    /// unknown length counts as the largest batch.
+    pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
+        let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(1));
+        let (query, most) =
+            ((self.base.query_bytes + changes).max(1) as u64, self.base.max_batch.max(1) as u64);
+        length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
+    }
+
+    /// Checks that a body is a whole number of queries of one form, from one to a batch, and as many to the
+    /// delta as they need.
+    pub(crate) fn check_length(&self, queries: &[u8]) -> std::result::Result<(), QueryError> {
+        if let Some(delta) = &self.delta {
+            let (found, limit) = (queries.len(), self.body_limit());
+            let query = self.base.queries_of(1) * self.base.query_bytes + delta.bytes_of(1);
+            return match self.parts(queries) {
+                _ if found > limit => Err(QueryError::TooLong { limit }),
+                None => Err(QueryError::WrongLength { found, query }),
+                Some(_) => Ok(()),
+            };
+        }
+        let (found, query) = (queries.len(), self.each(queries));
+        if found.div_ceil(query) > self.base.max_batch {
+            return Err(QueryError::TooLong { limit: self.base.max_batch * query });
+        }
+        if found > 0 && found.is_multiple_of(query) {
+            return Ok(());
+        }
+        Err(QueryError::WrongLength { found, query })
+    }
+
+    /// Splits concatenated queries.
+    pub(crate) fn split<'q>(&self, queries: &'q [u8]) -> impl Iterator<Item = &'q [u8]> {
+        queries.chunks(self.each(queries))
+    }
+
+    /// Checks queries without answering them. One invalid query rejects all.
+    pub(crate) fn check_queries(
+        &self,
+        queries: &[u8],
+        newest: Version,
+    ) -> std::result::Result<(), QueryError> {
+        let count = self.split(queries).count();
+        self.split(queries).enumerate().try_for_each(|(index, query)| {
+            let checked = self.base.server.check_query(query);
+            checked.map_err(|error| QueryError::from_scheme(error, index, count, newest))
+        })
+    }
+
+    /// Returns whether requests with these bodies stay within the limits of one request when answered
+    /// together.
+    pub(crate) fn fit_together<'q>(&self, request: &'q [u8], others: impl Iterator<Item = &'q [u8]>) -> bool {
+        let (mut queries, mut bytes) = (0, 0u64);
+        for body in others.chain([request]) {
+            queries += self.count(body);
+            bytes = bytes.saturating_add(self.footprint(body));
+        }
+        queries <= MAX_BATCH && bytes <= BATCH_BYTES
+    }
+
+    /// Memory that answering a body needs besides the database: the queries or their answers, whichever
+    /// is larger, and the client's keys.
+    fn footprint(&self, body: &[u8]) -> u64 {
+        let Sizes { query, answer, keys, .. } = self.base.description.sizes;
+        let (queries, changes) = self.parts(body).unwrap_or((body, &[]));
+        let count = (queries.len() / self.each(queries)) as u64;
+        let of_delta = self.delta.as_ref().map_or(0, |delta| delta.footprint(changes));
+        count.saturating_mul(query.max(answer)).saturating_add(keys).saturating_add(of_delta)
+    }
+
+    /// Answers several requests with one pass over the database. Returns one result per request: an
+    /// invalid query rejects its own request only. The answers of the delta follow those of the snapshot.
+    pub(crate) fn answer(&self, requests: &[Queries<'_>]) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
+        let parts: Vec<_> = requests
+            .iter()
+            .map(|request| self.parts(request.bytes).unwrap_or((request.bytes, &[])))
+            .collect();
+        let mut batch = Vec::new();
+        for (request, (queries, _)) in requests.iter().zip(&parts) {
+            let queries = self.split(queries).enumerate();
+            batch.extend(queries.map(|(index, query)| (request.session(index), query)));
+        }
+        let mut answers = self.base.server.answer_many(&batch, &NoProgress).into_iter();
+        let changes =
+            self.delta.as_ref().map(|delta| delta.answer(parts.iter().map(|(_, changes)| *changes)));
+        let mut changes = changes.unwrap_or_default().into_iter();
+        requests
+            .iter()
+            .zip(&parts)
+            .map(|(request, (queries, asked))| {
+                let of_base = queries.len() / self.each(queries);
+                let of_delta = self.delta.as_ref().map_or(0, |delta| delta.count(asked));
+                let together = answers.by_ref().take(of_base).chain(changes.by_ref().take(of_delta));
+                concatenate(together.collect(), of_base + of_delta, request.newest)
+            })
+            .collect()
+    }
+}
+
+impl Base {
+    fn open(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
+        Self::of_snapshot(name, Snapshot::open_with(path, options)?)
+            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })
+    }
+
+    fn of_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
+        let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
+        let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
+        let base = Self::new(name, server, keyword, commitment_top);
+        let published = published(&metadata, checkpoint.as_ref());
+        Ok(Self { snapshot: file_bytes, checkpoint, published, ..base })
+    }
+
+    fn new(
         name: &str,
         server: Box<dyn ErasedServer>,
         keyword: Option<KeywordLayout>,
@@ -116,179 +413,37 @@ impl Database {
             checkpoint: None,
             published: None,
             snapshot: 0,
+            identity: None,
         }
     }
 
-    /// The name it is served under.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// Number of queries of this many lookups.
+    fn queries_of(&self, lookups: usize) -> usize {
+        lookups.saturating_mul(self.records_per_lookup()).div_ceil(self.capacity())
     }
 
-    /// Its version.
-    pub fn version(&self) -> Version {
-        self.version
+    /// Maximum number of lookups in this number of queries.
+    fn lookups_in(&self, queries: usize) -> usize {
+        queries.saturating_mul(self.capacity()) / self.records_per_lookup()
     }
 
-    /// Rejects a scheme without privacy unless it is allowed.
-    pub(crate) fn check_private(&self, allow_not_private: bool) -> Result<()> {
-        match self.description.privacy {
-            Privacy::NotPrivate(reason) if !allow_not_private => {
-                Err(Error::NotPrivate { scheme: self.description.scheme, reason })
-            }
-            _ => Ok(()),
-        }
+    fn records_per_lookup(&self) -> usize {
+        self.keyword.as_ref().map_or(1, KeywordLayout::lookups).max(1)
     }
 
-    /// The scheme's parameters, sizes and limits.
-    pub(crate) fn description(&self) -> &Description {
-        &self.description
+    fn capacity(&self) -> usize {
+        self.description.limits.batch.max(1)
     }
+}
 
-    /// The owner's signed checkpoint; `None` if the database is not signed.
-    pub(crate) fn checkpoint(&self) -> Option<&Checkpoint> {
-        self.checkpoint.as_ref()
-    }
-
-    /// Time at which the version was signed or, without a signature, built or last updated; `None`
-    /// for a database in memory.
-    pub(crate) fn published(&self) -> Option<SystemTime> {
-        self.published
-    }
-
-    /// The prepared database.
-    pub(crate) fn erased(&self) -> &dyn ErasedServer {
-        &*self.server
-    }
-
-    /// Records fetched per key; `None` if the database is not keyed.
-    pub(crate) fn lookups_per_key(&self) -> Option<usize> {
-        self.keyword.as_ref().map(KeywordLayout::lookups)
-    }
-
-    /// Queries needed for one key or index.
-    pub(crate) fn queries_per_lookup(&self) -> usize {
-        self.lookups_per_key().unwrap_or(1).div_ceil(self.description.limits.batch.max(1))
-    }
-
-    /// Maximum number of queries in one request.
-    pub(crate) fn max_batch(&self) -> usize {
-        self.max_batch
-    }
-
-    /// Bytes of the snapshot file; 0 for a database without one.
-    pub(crate) fn snapshot(&self) -> u64 {
-        self.snapshot
-    }
-
-    /// Length of [`Self::public_part`] in bytes, without encoding it.
-    pub(crate) fn public_part_bytes(&self) -> u64 {
-        self.public_part_bytes
-    }
-
-    /// The public part that clients download. Encoded on first use, which is slow for a large hint.
-    pub(crate) fn public_part(&self) -> Bytes {
-        let encoded = self.public_part.get_or_init(|| {
-            let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
-            Bundle { scheme_public, keyword, commitment_top: self.commitment_top }.encode().into()
-        });
-        encoded.clone()
-    }
-
-    /// Length in bytes of the largest batch of queries.
-    pub(crate) fn body_limit(&self) -> usize {
-        self.max_batch * self.query_bytes
-    }
-
-    /// Length of each of concatenated queries, which all have the form of the first: whole, a key that
-    /// is sent ahead, or the rest of a query whose key was.
-    fn each(&self, queries: &[u8]) -> usize {
-        let Sizes { ahead, online, .. } = self.description.sizes;
-        let first =
-            envelope::first_length(queries).filter(|&first| [ahead, online].contains(&(first as u64)));
-        first.unwrap_or(self.query_bytes).max(1)
-    }
-
-    /// Returns true for a query whose key was sent ahead.
-    pub(crate) fn is_sent_ahead(&self, query: &[u8]) -> bool {
-        query.len() as u64 == self.description.sizes.online
-    }
-
-    /// Number of concatenated queries.
-    pub(crate) fn count(&self, queries: &[u8]) -> usize {
-        queries.len() / self.each(queries)
-    }
-
-    /// Number of queries in a body of this length, at least 1 and at most the largest batch. An
-    /// unknown length counts as the largest batch.
-    pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
-        let (query, most) = (self.query_bytes.max(1) as u64, self.max_batch.max(1) as u64);
-        length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
-    }
-
-    /// Checks that a body is a whole number of queries of one form, from one to a batch.
-    pub(crate) fn check_length(&self, queries: &[u8]) -> std::result::Result<(), QueryError> {
-        let (found, query) = (queries.len(), self.each(queries));
-        if found.div_ceil(query) > self.max_batch {
-            return Err(QueryError::TooLong { limit: self.max_batch * query });
-        }
-        if found > 0 && found.is_multiple_of(query) {
-            return Ok(());
-        }
-        Err(QueryError::WrongLength { found, query })
-    }
-
-    /// Splits concatenated queries.
-    pub(crate) fn split<'q>(&self, queries: &'q [u8]) -> impl Iterator<Item = &'q [u8]> {
-        queries.chunks(self.each(queries))
-    }
-
-    /// Checks queries without answering them. One invalid query rejects all.
-    pub(crate) fn check_queries(
-        &self,
-        queries: &[u8],
-        newest: Version,
-    ) -> std::result::Result<(), QueryError> {
-        let count = self.split(queries).count();
-        self.split(queries).enumerate().try_for_each(|(index, query)| {
-            let checked = self.server.check_query(query);
-            checked.map_err(|error| QueryError::from_scheme(error, index, count, newest))
-        })
-    }
-
-    /// Returns whether requests with these bodies stay within the limits of one request when answered
-    /// together.
-    pub(crate) fn fit_together<'q>(&self, request: &'q [u8], others: impl Iterator<Item = &'q [u8]>) -> bool {
-        let (mut queries, mut bytes) = (0, 0u64);
-        for body in others.chain([request]) {
-            queries += self.count(body);
-            bytes = bytes.saturating_add(self.footprint(body));
-        }
-        queries <= MAX_BATCH && bytes <= BATCH_BYTES
-    }
-
-    /// Memory that answering a body needs besides the database: the queries or their answers, whichever
-    /// is larger, and the client's keys.
-    fn footprint(&self, body: &[u8]) -> u64 {
-        let Sizes { query, answer, keys, .. } = self.description.sizes;
-        (self.count(body) as u64).saturating_mul(query.max(answer)).saturating_add(keys)
-    }
-
-    /// Answers several requests with one pass over the database. Returns one result per request: an
-    /// invalid query rejects its own request only.
-    pub(crate) fn answer(&self, requests: &[Queries<'_>]) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
-        let mut batch = Vec::new();
-        for request in requests {
-            let queries = self.split(request.bytes).enumerate();
-            batch.extend(queries.map(|(index, query)| (request.session(index), query)));
-        }
-        let mut answers = self.server.answer_many(&batch, &NoProgress).into_iter();
-        requests
-            .iter()
-            .map(|request| {
-                let count = self.count(request.bytes);
-                concatenate(answers.by_ref().take(count).collect(), count, request.newest)
-            })
-            .collect()
+/// Refuses a delta beside a signed database, which clients would refuse: its owner did not sign it.
+fn check_unsigned(base: &Base, delta: Option<&Delta>) -> papir_store::Result<()> {
+    match (&base.checkpoint, delta) {
+        (Some(_), Some(delta)) => Err(papir_store::Error::Options {
+            found: format!("a delta of {} changes beside a signed database", delta.metadata.entries),
+            expected: "a signed database without a delta".to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -13,6 +13,13 @@ pub(crate) struct Identity {
     inode: Option<(u64, u64)>,
 }
 
+/// The files of a database: its snapshot, and the delta of the version that is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Files {
+    pub(crate) snapshot: Option<Identity>,
+    pub(crate) delta: Option<Identity>,
+}
+
 impl Identity {
     /// The file at `path`; `None` if its metadata cannot be read.
     pub(crate) fn of(path: &Path) -> Option<Self> {

@@ -1,5 +1,7 @@
 //! Memory held by databases and by the process.
 
+use papir_core::Sizes;
+
 use super::versions::VersionView;
 
 /// Bytes held by the answered versions of one database, in total.
@@ -18,18 +20,26 @@ pub(crate) struct MemoryUse {
 }
 
 impl MemoryUse {
-    /// Sums over `versions`.
+    /// Sums over `versions`. Those that differ in their deltas only share one snapshot.
     pub(crate) fn of(versions: &[VersionView]) -> Self {
-        versions.iter().fold(Self::default(), |sum, VersionView { database, .. }| {
-            let sizes = &database.description().sizes;
-            Self {
-                versions: sum.versions + 1,
-                snapshot: sum.snapshot + database.snapshot(),
-                encoded: sum.encoded + sizes.database,
-                material: sum.material + sizes.material,
-                hint: sum.hint + sizes.hint,
+        let (mut sum, mut bases) = (Self { versions: versions.len(), ..Self::default() }, Vec::new());
+        for VersionView { database, .. } in versions {
+            if !bases.contains(&database.base_version()) {
+                bases.push(database.base_version());
+                sum.add(&database.description().sizes, database.snapshot());
             }
-        })
+            if let Some(delta) = database.delta() {
+                sum.add(&delta.description.sizes, delta.snapshot);
+            }
+        }
+        sum
+    }
+
+    fn add(&mut self, sizes: &Sizes, snapshot: u64) {
+        self.snapshot += snapshot;
+        self.encoded += sizes.database;
+        self.material += sizes.material;
+        self.hint += sizes.hint;
     }
 
     /// The bytes by name.

@@ -3,6 +3,7 @@
 mod checkpoint;
 mod config;
 mod database;
+mod delta;
 mod error;
 mod identity;
 mod memory;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime};
 
 use papir_core::Version;
-use papir_store::OpenOptions;
+use papir_store::{OpenOptions, delta_file};
 
 use crate::error::Error;
 
@@ -25,8 +26,9 @@ pub(crate) use config::CatalogOptions;
 pub use config::DatabaseConfig;
 pub use database::Database;
 pub(crate) use database::Queries;
+pub(crate) use delta::ServedDelta;
 pub(crate) use error::{DatabaseError, QueryError};
-pub(crate) use identity::Identity;
+pub(crate) use identity::{Files, Identity};
 pub(crate) use memory::{MemoryUse, resident};
 pub use sources::Sources;
 use versions::Versions;
@@ -57,8 +59,8 @@ struct Slot {
     /// The snapshot file; `None` for a database in memory.
     path: Option<PathBuf>,
     versions: RwLock<Versions>,
-    /// The file at the last load, successful or not.
-    seen: Mutex<Option<Identity>>,
+    /// The files at the last load, successful or not.
+    seen: Mutex<Files>,
 }
 
 impl Catalog {
@@ -164,9 +166,9 @@ impl Catalog {
         polled.into_iter().filter_map(|(file, reached)| Some((name(&file)?, reached))).collect()
     }
 
-    /// Names whose files differ from those last loaded, with the new file's identity.
-    pub(crate) fn changed(&self) -> Vec<(String, Option<Identity>)> {
-        let now = self.files().map(|(name, slot, path)| (name.to_owned(), slot.seen(), Identity::of(path)));
+    /// Names whose files differ from those last loaded, with the new files' identities.
+    pub(crate) fn changed(&self) -> Vec<(String, Files)> {
+        let now = self.files().map(|(name, slot, path)| (name.to_owned(), slot.seen(), slot.files(path)));
         now.filter(|(_, seen, found)| seen != found).map(|(name, _, found)| (name, found)).collect()
     }
 
@@ -203,7 +205,7 @@ impl Catalog {
             Vec::new()
         });
         for earlier in found.into_iter().take(MAX_PREVIOUS) {
-            let opened = self.open_checked(name, &earlier.path);
+            let opened = self.open_checked(name, (path, &earlier.path), None).map(|(database, _)| database);
             match opened.map(|database| slot.restore(database, earlier.since)) {
                 Ok(Some(version)) => tracing::info!(database = name, %version, "earlier version loaded"),
                 Ok(None) => {}
@@ -219,10 +221,13 @@ impl Catalog {
     fn load_one(&self, name: &str, slot: &Slot, path: &Path) -> Reloaded {
         let (refreshed, unreachable) = self.refresh(slot, path);
         // Recorded before the file is opened: a file that replaces it meanwhile counts as changed.
-        slot.see(Identity::of(path));
+        slot.see(slot.files(path));
         let refreshed = refreshed.map_err(|error| not_loaded(name, path, error));
-        let outcome =
-            refreshed.and_then(|()| self.open_checked(name, path)).map(|database| slot.swap(database));
+        let opened = refreshed.and_then(|()| self.open_checked(name, (path, path), slot.newest().as_deref()));
+        let outcome = opened.map(|(database, files)| {
+            slot.see(files);
+            slot.swap(database)
+        });
         if let Ok(version) = &outcome {
             tracing::info!(database = name, %version, "loaded");
             memory::report(name, &slot.views());
@@ -247,17 +252,27 @@ impl Catalog {
         self.slots.iter().for_each(|(name, slot)| slot.expire(name));
     }
 
-    /// Opens a snapshot that this service may serve.
-    fn open_checked(&self, name: &str, path: &Path) -> Result<Database, Error> {
-        let database = self.open(name, path).map_err(|error| not_loaded(name, path, error))?;
-        self.check_registry(&database).map(|()| database)
+    /// Opens a version that this service may serve: the snapshot at `path`, and its delta beside `file`.
+    fn open_checked(
+        &self,
+        name: &str,
+        (file, path): (&Path, &Path),
+        served: Option<&Database>,
+    ) -> Result<(Database, Files), Error> {
+        let opened = self.open(name, (file, path), served).map_err(|error| not_loaded(name, path, error))?;
+        self.check_registry(&opened.0).map(|()| opened)
     }
 
-    fn open(&self, name: &str, path: &Path) -> papir_store::Result<Database> {
+    fn open(
+        &self,
+        name: &str,
+        files: (&Path, &Path),
+        served: Option<&Database>,
+    ) -> papir_store::Result<(Database, Files)> {
         let options = OpenOptions { in_memory: !self.options.mapped, ..OpenOptions::default() };
-        let database = Database::open_with(name, path, options)?;
-        database.check_private(self.options.allow_not_private)?;
-        Ok(database)
+        let opened = Database::open_again(name, files, &options, served)?;
+        opened.0.check_private(self.options.allow_not_private)?;
+        Ok(opened)
     }
 
     /// Replaces the database with the same name.
@@ -281,7 +296,7 @@ impl Catalog {
 
 impl Slot {
     fn new(path: Option<PathBuf>, versions: Versions) -> Self {
-        Self { path, versions: RwLock::new(versions), seen: Mutex::new(None) }
+        Self { path, versions: RwLock::new(versions), seen: Mutex::default() }
     }
 
     fn newest(&self) -> Option<Arc<Database>> {
@@ -317,12 +332,18 @@ impl Slot {
         }
     }
 
-    fn seen(&self) -> Option<Identity> {
+    /// The files as they are now.
+    fn files(&self, path: &Path) -> Files {
+        let delta = self.newest().and_then(|newest| delta_file(path, newest.base_version()).ok());
+        Files { snapshot: Identity::of(path), delta: delta.and_then(|delta| Identity::of(&delta)) }
+    }
+
+    fn seen(&self) -> Files {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn see(&self, identity: Option<Identity>) {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+    fn see(&self, files: Files) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = files;
     }
 }
 

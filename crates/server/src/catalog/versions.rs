@@ -9,9 +9,11 @@ use papir_core::envelope::{Kind, named_version};
 use super::database::Database;
 use super::error::QueryError;
 
-/// Maximum number of old versions that are kept. Beyond this the oldest is dropped, so that
-/// frequent swaps do not exhaust memory.
+/// Maximum number of old snapshots that are kept. Beyond this the oldest is dropped, so that frequent
+/// swaps do not exhaust memory.
 pub(crate) const MAX_PREVIOUS: usize = 2;
+/// Maximum total length of the files of old deltas, in bytes: 1 GiB. Beyond this the oldest is dropped.
+const MAX_OLD_DELTAS: u64 = 1 << 30;
 /// Upper bound on how long an old version is kept: a year.
 const MAX_KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -68,9 +70,29 @@ impl Versions {
         // The same snapshot may be loaded again, or an old one restored: keep each version once.
         let mut gone = self.take(|old| old.served.database.version() == version);
         gone.extend(self.expire(now));
-        let surplus = self.previous.drain(self.previous.len().min(MAX_PREVIOUS)..);
-        gone.extend(surplus.map(|old| old.served.database));
+        gone.extend(self.drop_surplus());
         gone
+    }
+
+    /// Removes and returns the versions beyond [`MAX_PREVIOUS`] snapshots and [`MAX_OLD_DELTAS`].
+    fn drop_surplus(&mut self) -> Vec<Arc<Database>> {
+        let mut bases: Vec<Version> = self.newest().iter().map(|newest| newest.base_version()).collect();
+        let mut bytes = 0;
+        let surplus = self.previous.extract_if(.., |old| {
+            let database = &old.served.database;
+            let base = database.base_version();
+            let room = bases.contains(&base) || bases.len() <= MAX_PREVIOUS;
+            let with = bytes + database.delta().map_or(0, |delta| delta.snapshot);
+            let kept = room && with <= MAX_OLD_DELTAS;
+            if kept {
+                bytes = with;
+                if !bases.contains(&base) {
+                    bases.push(base);
+                }
+            }
+            !kept
+        });
+        surplus.map(|old| old.served.database).collect()
     }
 
     /// Adds a version that was replaced at `since`, before this service started, as the oldest one.
@@ -155,11 +177,11 @@ impl Candidates {
         self.databases.iter().map(|database| database.body_limit()).max().unwrap_or(0)
     }
 
-    /// Chooses the version that the envelope of the first query names, or else the first candidate,
-    /// and checks that the body is a whole number of its queries.
+    /// Chooses the version that the envelopes of the queries name, or else the first candidate, and checks
+    /// that the body is a whole number of its queries.
     pub(crate) fn choose(self, body: &[u8]) -> Result<Target, QueryError> {
         let named = named_version(body, Kind::Query);
-        let found = self.databases.iter().find(|database| Some(database.version()) == named);
+        let found = self.databases.iter().find(|database| database.is_named_by(body));
         let Some(database) = found.or(self.databases.first()) else { return Err(self.gone()) };
         match database.check_length(body) {
             Ok(()) => Ok(Target { database: Arc::clone(database), newest: self.newest }),

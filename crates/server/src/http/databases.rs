@@ -16,7 +16,7 @@ use super::info;
 use super::problem::Problem;
 use super::routes::Routes;
 use crate::access::Grant;
-use crate::catalog::{DatabaseError, QueryError, VersionView};
+use crate::catalog::{Database, DatabaseError, QueryError, VersionView};
 use crate::service::App;
 
 /// The version that a request names.
@@ -86,7 +86,7 @@ async fn info(
 /// Download the public part.
 ///
 /// The public part of one version, the newest unless another is named: the scheme's parameters, its
-/// hint and the layout of keys.
+/// hint and the layout of keys. A delta has a public part of its own, under the delta's version.
 #[utoipa::path(
     get, path = "/v1/databases/{name}/public",
     params(
@@ -119,30 +119,48 @@ async fn public(
 ) -> Result<Response, Problem> {
     let name = database_name(name);
     let versions = app.catalog.versions(&name)?;
-    let one = position(&versions, wanted)?;
-    let found = versions.into_iter().nth(one).ok_or(DatabaseError::NotLoaded)?;
-    let database = found.database;
-    let tag = format!("\"{}\"", database.version());
-    let identity = [(header::ETAG, tag.clone()), version_header(database.version())];
+    let (database, version) = public_of(versions, wanted)?;
+    let tag = format!("\"{version}\"");
+    let identity = [(header::ETAG, tag.clone()), version_header(version)];
     if has_tag(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
     }
     // On a blocking thread: encoding a large hint for the first time is slow.
-    let encoding = tokio::task::spawn_blocking(move || database.public_part());
+    let encoding = tokio::task::spawn_blocking(move || match database.delta() {
+        Some(delta) if delta.version == version => delta.public_part.clone(),
+        _ => database.public_part(),
+    });
     let public_part = encoding.await.map_err(|_| Problem::Internal)?;
     app.metrics.published(&name, public_part.len());
     Ok((identity, [(header::CONTENT_TYPE, BINARY)], public_part).into_response())
 }
 
+/// The database that has a public part, and the part's version: that of a snapshot or of a delta. By
+/// default, that of the newest snapshot.
+fn public_of(versions: Vec<VersionView>, wanted: WantedVersion) -> Result<(Arc<Database>, Version), Problem> {
+    let newest = Arc::clone(&versions.first().ok_or(DatabaseError::NotLoaded)?.database);
+    let Some(version) = named(wanted)? else {
+        let version = newest.base_version();
+        return Ok((newest, version));
+    };
+    let has = |database: &Database| [database.version(), database.base_version()].contains(&version);
+    let found = versions.into_iter().map(|one| one.database).find(|database| has(database));
+    let found = found.ok_or(QueryError::WrongVersion { current: newest.version() })?;
+    Ok((found, version))
+}
+
 /// The position of the version that a request names, or of the newest.
 fn position(versions: &[VersionView], wanted: WantedVersion) -> Result<usize, Problem> {
-    let malformed =
-        || Problem::BadHeader { name: "the parameter `version`", expected: "16 hexadecimal digits" };
-    let Query(VersionParameter { version: Some(text) }) = wanted.map_err(|_| malformed())? else {
-        return Ok(0);
-    };
-    let version: Version = text.parse().map_err(|_| malformed())?;
+    let Some(version) = named(wanted)? else { return Ok(0) };
     let newest = versions.first().ok_or(DatabaseError::NotLoaded)?;
     let found = versions.iter().position(|one| one.database.version() == version);
     found.ok_or_else(|| QueryError::WrongVersion { current: newest.database.version() }.into())
+}
+
+/// The version that a request names.
+fn named(wanted: WantedVersion) -> Result<Option<Version>, Problem> {
+    let malformed =
+        || Problem::BadHeader { name: "the parameter `version`", expected: "16 hexadecimal digits" };
+    let Query(VersionParameter { version }) = wanted.map_err(|_| malformed())?;
+    version.map(|text| text.parse().map_err(|_| malformed())).transpose()
 }

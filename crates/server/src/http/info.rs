@@ -1,9 +1,11 @@
 //! JSON descriptions of databases.
 
 use papir_core::Privacy;
-use papir_protocol::{CheckpointInfo, DatabaseDetail, DatabaseInfo, Memory, PreviousVersion, SizesInfo};
+use papir_protocol::{
+    CheckpointInfo, DatabaseDetail, DatabaseInfo, DeltaInfo, Memory, PreviousVersion, SizesInfo,
+};
 
-use crate::catalog::{Database, MemoryUse, VersionView};
+use crate::catalog::{Database, MemoryUse, ServedDelta, VersionView};
 
 /// Describes the version at a position of `versions`, newest first, and lists the old ones; `None` if
 /// there is none.
@@ -28,7 +30,7 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
     DatabaseInfo {
         name: database.name().to_owned(),
         scheme: description.scheme.to_owned(),
-        version: database.version().to_string(),
+        version: database.base_version().to_string(),
         records: description.shape.records(),
         record_bits: description.shape.record_bits(),
         keyed: database.lookups_per_key().is_some(),
@@ -54,5 +56,20 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
         checkpoint: database
             .checkpoint()
             .map(|checkpoint| CheckpointInfo { sequence: checkpoint.sequence, time: checkpoint.time }),
+        delta: database.delta().map(delta),
+    }
+}
+
+fn delta(delta: &ServedDelta) -> DeltaInfo {
+    let sizes = &delta.description.sizes;
+    DeltaInfo {
+        version: delta.version.to_string(),
+        scheme: delta.description.scheme.to_owned(),
+        entries: delta.entries,
+        records: delta.records,
+        public: delta.public_part.len() as u64,
+        query: sizes.query,
+        answer: sizes.answer,
+        queries_per_lookup: delta.queries_per_lookup,
     }
 }

@@ -60,6 +60,12 @@ fn database(state: &Recorder, name: &str, versions: &[VersionView]) {
             state.gauge(metrics::DATA_AGE, &labels[..2], age.as_secs_f64());
         }
     }
+    let delta = versions.first().and_then(|newest| newest.database.delta());
+    state.gauge(
+        metrics::DELTA_ENTRIES,
+        &[("database", name)],
+        delta.map_or(0.0, |delta| delta.entries as f64),
+    );
     for (part, bytes) in MemoryUse::of(versions).parts() {
         state.gauge(metrics::DATABASE_BYTES, &[("database", name), ("part", part)], bytes as f64);
     }

@@ -7,7 +7,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::app::App;
 use super::reload::{Loads, load_with};
-use crate::catalog::Identity;
+use crate::catalog::{Files, Identity};
 use crate::psi::Psi;
 
 /// Shortest interval between two checks.
@@ -19,7 +19,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// still being written is not loaded. A file that fails to load is tried once, and logged.
 pub(crate) struct Watch {
     interval: Option<Duration>,
-    changed: Vec<(String, Option<Identity>)>,
+    changed: Vec<(String, Files)>,
     /// The changed set for private intersection at the last check.
     changed_set: Option<Option<Identity>>,
 }
@@ -76,7 +76,7 @@ impl Watch {
     }
 
     /// The names whose files were in the same changed state at the last check.
-    fn settled(&mut self, changed: Vec<(String, Option<Identity>)>) -> Vec<String> {
+    fn settled(&mut self, changed: Vec<(String, Files)>) -> Vec<String> {
         let before = std::mem::replace(&mut self.changed, changed);
         let still = self.changed.iter().filter(|one| before.contains(one));
         still.map(|(name, _)| name.clone()).collect()
@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn a_file_settles_at_the_second_check() {
         let mut watch = Watch::every(None);
-        let (words, gone) =
-            (("words".to_owned(), Identity::of("Cargo.toml".as_ref())), ("words".to_owned(), None));
+        let [words, gone] = ["Cargo.toml", "no such file"]
+            .map(|file| ("words".to_owned(), Files { snapshot: Identity::of(file.as_ref()), delta: None }));
         assert!(watch.settled(vec![words.clone()]).is_empty());
         assert!(watch.settled(vec![gone.clone()]).is_empty(), "a different file again");
         assert_eq!(watch.settled(vec![gone]), ["words"]);

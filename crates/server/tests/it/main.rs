@@ -13,6 +13,7 @@ mod cancelled;
 mod client_certificates;
 mod cold_keys;
 mod cors;
+mod deltas;
 mod hostile;
 mod limits;
 mod logs;

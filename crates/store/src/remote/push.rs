@@ -15,6 +15,7 @@ use super::manifest::{Manifest, check_bytes};
 use super::objects::{CONCURRENT, Objects};
 use super::transfer::{PushOptions, PushReport};
 use super::worker;
+use crate::delta::refuse_with_delta;
 use crate::error::{Error, Result};
 use crate::map::map;
 use crate::psi;
@@ -27,8 +28,8 @@ use crate::snapshot::{OpenOptions, Snapshot};
 /// pruning may remove parts of the other.
 ///
 /// # Errors
-/// Errors of [`Snapshot::open`]; [`papir_core::Error::OutOfBounds`] for the part length; and
-/// [`Error::Remote`].
+/// Errors of [`Snapshot::open`]; [`Error::Options`] for a snapshot with a delta;
+/// [`papir_core::Error::OutOfBounds`] for the part length; and [`Error::Remote`].
 pub fn push(
     file: &Path,
     location: &Location,
@@ -39,6 +40,8 @@ pub fn push(
     progress.stage("verifying", 1);
     let snapshot = Snapshot::of_bytes(Arc::clone(&map), file, OpenOptions::default())?;
     psi::refuse(&snapshot, file, "it contains the key that masks the elements")?;
+    // Readers of the store would serve the snapshot without its changes.
+    refuse_with_delta(&snapshot, file)?;
     check_bytes(map.len() as u64, options.part_bytes)?;
     let manifest = describe(&map, snapshot.server.version(), options.part_bytes, progress);
     drop(snapshot);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use papir_core::cost::Rates;
 use papir_core::{Change, PreparedRecords, Progress, Shape};
 use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
@@ -27,36 +28,81 @@ pub(super) fn update(
     let shape = below.shape();
     let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
     let rows = read_changes(&options.changes, options.format, &columns, progress)?;
-    let (changes, counts) = resolve(&shape, rows).map_err(|BadLine { line, reason }| {
-        let file = name_of(&options.changes);
-        Error::Line { file, line, reason }
-    })?;
+    let (changes, counts) = resolve(&shape, rows).map_err(|bad| bad.named(name_of(&options.changes)))?;
     if changes.is_empty() && !options.rebuild {
         return Ok((counts, None));
     }
-    let (before, records) = (shape.records(), shape.records() + counts.inserted);
-    if counts.inserted == 0 && !options.rebuild {
-        let (server, commitment, way) = apply_changes(snapshot, &changes, &options.rates, rng, progress)?;
-        return Ok((counts, Some(Next { server, commitment, keyword: None, way })));
+    match options.rebuild {
+        false => Ok((counts, apply(&options.rates, snapshot, &changes, counts.inserted, rng, progress)?)),
+        true => {
+            let before = shape.records();
+            let way = |records| Way::Rebuilt { reason: None, before, records, room: 0 };
+            let next = set_up_all(snapshot, &changes, before + counts.inserted, way, rng, progress)?;
+            Ok((counts, Some(next)))
+        }
     }
-    let all = Overlay::new(below.as_ref(), records, &changes)?;
+}
+
+/// Applies changes, of which the last `inserted` are new records. Returns the next version; `None` without
+/// changes.
+pub(super) fn apply(
+    rates: &Rates,
+    snapshot: &Snapshot,
+    changes: &[Change],
+    inserted: u64,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Option<Next>> {
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    if inserted == 0 {
+        let (server, commitment, way) = apply_changes(snapshot, changes, rates, rng, progress)?;
+        return Ok(Some(Next { server, commitment, keyword: None, way }));
+    }
+    let before = snapshot.server.describe().shape.records();
+    let way = |records| Way::Extended { before, records };
+    set_up_all(snapshot, changes, before + inserted, way, rng, progress).map(Some)
+}
+
+/// Prepares all records, with the changes.
+fn set_up_all(
+    snapshot: &Snapshot,
+    changes: &[Change],
+    records: u64,
+    way: impl FnOnce(u64) -> Way,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Next> {
+    let below = PreparedRecords::new(snapshot.server.as_ref());
+    let below = snapshot.records(&below)?;
+    let all = Overlay::new(below.as_ref(), records, changes)?;
     let (server, commitment) = set_up(snapshot, &all, rng, progress)?;
-    let way = match options.rebuild {
-        true => Way::Rebuilt { reason: None, before, records, room: 0 },
-        false => Way::Extended { before, records },
-    };
-    Ok((counts, Some(Next { server, commitment, keyword: None, way })))
+    Ok(Next { server, commitment, keyword: None, way: way(records) })
+}
+
+/// Counts changes of different records.
+pub(super) fn counts(shape: &Shape, changes: &[Change]) -> ChangeCounts {
+    let replaced = changes.iter().filter(|change| change.index < shape.records()).count() as u64;
+    ChangeCounts { inserted: changes.len() as u64 - replaced, replaced, ..ChangeCounts::default() }
 }
 
 /// A refused line.
-struct BadLine {
+pub(super) struct BadLine {
     line: u64,
     reason: String,
 }
 
+impl BadLine {
+    /// The error that names the file.
+    pub(super) fn named(self, file: String) -> Error {
+        Error::Line { file, line: self.line, reason: self.reason }
+    }
+}
+
 /// Reduces the rows to one change per record, in ascending order. The last row of a record wins.
 /// New records must follow the existing ones without a gap.
-fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
+pub(super) fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
     let total = rows.len() as u64;
     let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
     for ChangeRow { key, value, line } in rows {

@@ -1,5 +1,8 @@
 //! Updates of a database with keys.
 
+use std::path::Path;
+
+use papir_core::cost::Rates;
 use papir_core::{Error as CoreError, PreparedRecords, Progress};
 use papir_lookup::update::{
     ChangeCounts, Changes, KeyChange, OwnedTable, Patch, Patched, RebuildReason, patch, rebuild,
@@ -23,29 +26,55 @@ pub(super) fn update(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<(ChangeCounts, Option<Next>)> {
-    let ids = owner_keys(options, snapshot)?;
+    let ids = owner_keys(&options.file, snapshot)?;
     let columns = options.columns(&snapshot.metadata, MAX_VALUE_BYTES as u64)?;
     let changes = read(options, &columns, layout, &ids, progress)?;
+    let keys = (layout, &ids);
+    let next = match options.rebuild {
+        true => Some(rebuild_keys(snapshot, keys, &changes, rng, progress)?),
+        false => apply(&options.rates, snapshot, keys, &changes, rng, progress)?,
+    };
+    Ok((changes.counts(), next))
+}
+
+/// Applies changes to the table, in place if they fit. Returns the next version; `None` if nothing
+/// differs.
+pub(super) fn apply(
+    rates: &Rates,
+    snapshot: &Snapshot,
+    (layout, ids): (&KeywordLayout, &KeyIds),
+    changes: &Changes,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Option<Next>> {
     let records = PreparedRecords::new(snapshot.server.as_ref());
     let records = snapshot.records(&records)?;
-    let table = OwnedTable { layout, ids: &ids, records: records.as_ref() };
-    let reason = if options.rebuild {
-        None
-    } else {
-        match patch(table, &changes, progress)? {
-            Patched::Patch(patch) => {
-                return Ok((changes.counts(), apply_patch(options, snapshot, patch, rng, progress)?));
-            }
-            Patched::Rebuild(reason) => Some(reason),
+    let table = OwnedTable { layout, ids, records: records.as_ref() };
+    match patch(table, changes, progress)? {
+        Patched::Patch(patch) => apply_patch(rates, snapshot, patch, rng, progress),
+        Patched::Rebuild(reason) => {
+            rebuild_table(snapshot, table, changes, Some(reason), rng, progress).map(Some)
         }
-    };
-    let next = rebuild_table(snapshot, table, &changes, reason, rng, progress)?;
-    Ok((changes.counts(), Some(next)))
+    }
+}
+
+/// Applies changes and arranges all keys again, as the caller asks for.
+fn rebuild_keys(
+    snapshot: &Snapshot,
+    (layout, ids): (&KeywordLayout, &KeyIds),
+    changes: &Changes,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Next> {
+    let records = PreparedRecords::new(snapshot.server.as_ref());
+    let records = snapshot.records(&records)?;
+    let table = OwnedTable { layout, ids, records: records.as_ref() };
+    rebuild_table(snapshot, table, changes, None, rng, progress)
 }
 
 /// The ids of the keys. Every update needs them.
-fn owner_keys(options: &UpdateOptions, snapshot: &Snapshot) -> Result<KeyIds> {
-    let file = || options.file.display().to_string();
+pub(super) fn owner_keys(file: &Path, snapshot: &Snapshot) -> Result<KeyIds> {
+    let file = || file.display().to_string();
     let ids = snapshot.owner_keys().map_err(|error| match error {
         error @ CoreError::OwnerKey { .. } => Error::Core(error),
         error => Error::Snapshot { file: file(), error },
@@ -63,17 +92,22 @@ fn read(
 ) -> Result<Changes> {
     let rows = read_changes(&options.changes, options.format, columns, progress)?;
     let changes = rows.into_iter().map(|ChangeRow { key, value, line }| KeyChange { key, value, line });
-    Changes::new(layout, ids, changes.collect()).map_err(|error| match error {
+    Changes::new(layout, ids, changes.collect()).map_err(|error| explained(&options.changes, error))
+}
+
+/// The error of changes from a file.
+pub(super) fn explained(file: &Path, error: papir_lookup::Error) -> Error {
+    match error {
         papir_lookup::Error::Core(CoreError::EmptyDatabase) => {
             Error::options("changes that delete every key", "at least one key that stays")
         }
-        other => Error::of_source(&options.changes)(other),
-    })
+        other => Error::of_source(file)(other),
+    }
 }
 
 /// The database with a few changed buckets; `None` if none differs.
 fn apply_patch(
-    options: &UpdateOptions,
+    rates: &Rates,
     snapshot: &Snapshot,
     patch: Patch,
     rng: &mut dyn CryptoRng,
@@ -82,7 +116,7 @@ fn apply_patch(
     if patch.changes.is_empty() {
         return Ok(None);
     }
-    let (server, commitment, way) = apply_changes(snapshot, &patch.changes, &options.rates, rng, progress)?;
+    let (server, commitment, way) = apply_changes(snapshot, &patch.changes, rates, rng, progress)?;
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
     let after = KeywordSummary { key_bytes: None, ..KeywordSummary::new(&report, before.bucket.into()) };

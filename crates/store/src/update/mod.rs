@@ -4,13 +4,17 @@
 //! |---|---|
 //! | [`keyed`] | patches the keyword table, or builds it again if the changes do not fit |
 //! | [`indexed`] | replaces records; new records at the end need a setup of all records |
+//! | [`delta`] | publishes changes beside the snapshot |
+//! | [`merge`] | merges them into the snapshot |
 //! | [`rollback`] | publishes the records of an earlier version as a new one |
 //! | [`prepare`] | prepares the changed records by the scheme's update, or all by a setup, whichever is cheaper |
 //!
 //! The new file replaces the old one once it is complete and durable.
 
+mod delta;
 mod indexed;
 mod keyed;
+mod merge;
 mod options;
 mod overlay;
 mod prepare;
@@ -24,6 +28,7 @@ use papir_core::{Progress, Version};
 use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
 
+use crate::delta::refuse_with_delta;
 use crate::error::{Error, Result};
 use crate::kept;
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
@@ -34,6 +39,8 @@ use crate::signing::{Signing, log_to_continue};
 use crate::snapshot::{OpenOptions, Snapshot};
 use prepare::{Next, NextKeys};
 
+pub use delta::{DeltaReport, update_delta};
+pub use merge::{MergeOptions, merge};
 pub use options::{REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 pub use report::{Prediction, UpdateReport, Way};
 pub use rollback::{Earlier, RollbackOptions, rollback};
@@ -58,6 +65,9 @@ pub fn update(
     let snapshot = Snapshot::open_with(&options.file, opened)?;
     progress.advance(1);
     psi::refuse(&snapshot, &options.file, "prepare it again with `papir psi prepare`")?;
+    if options.out.is_none() {
+        refuse_with_delta(&snapshot, &options.file)?;
+    }
     let path = options.out.as_ref().unwrap_or(&options.file);
     let name = &snapshot.metadata.name;
     let signing = options.sign.as_ref().map(|sign| Signing::new(sign, log, name, path)).transpose()?;
@@ -68,7 +78,7 @@ pub fn update(
     match next {
         Some(next) => {
             let replaced = (&snapshot.metadata, snapshot.server.version());
-            publish(options, replaced, counts, next, signing.as_ref(), rng, progress)
+            publish(options, replaced, counts, next, signing.as_ref(), (rng, progress), |_| Ok(()))
         }
         None => Ok(unchanged(snapshot, counts)),
     }
@@ -81,15 +91,15 @@ fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
 }
 
 /// Writes the next version. `former` is the metadata that it continues, `replaced` the version of the
-/// file at the start.
+/// file at the start. `last` runs just before the file appears, and can refuse it.
 fn publish(
     options: &UpdateOptions,
     (former, replaced): (&Metadata, Version),
     counts: ChangeCounts,
     next: Next,
     signing: Option<&Signing<'_>>,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
+    (rng, progress): (&mut dyn CryptoRng, &dyn Progress),
+    last: impl FnOnce(&mut dyn CryptoRng) -> Result<()>,
 ) -> Result<UpdateReport> {
     let Next { server, commitment, keyword, way } = next;
     let summary = keyword.as_ref().map(|keys| keys.summary.clone());
@@ -105,15 +115,16 @@ fn publish(
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
     let keep = options.keep.filter(|_| *path == options.file);
+    let nonce = rng.next_u64();
     let check_replaced = || {
         if *path != options.file {
             return Ok(());
         }
         check_unchanged(replaced, options)?;
-        keep.map_or(Ok(()), |_| kept::keep(path, replaced))
+        keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
+        last(rng)
     };
-    let (snapshot_bytes, checkpoint) =
-        save(path, rng.next_u64(), &prepared, signing, check_replaced, progress)?;
+    let (snapshot_bytes, checkpoint) = save(path, nonce, &prepared, signing, check_replaced, progress)?;
     keep.map_or(Ok(()), |most| kept::prune(path, most))?;
     let description = server.describe();
     Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes, checkpoint })

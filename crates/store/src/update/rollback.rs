@@ -1,6 +1,6 @@
 //! Publishes the records of an earlier version as a new one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use papir_core::{OwnerKey, Progress};
 use papir_lookup::update::ChangeCounts;
@@ -10,6 +10,7 @@ use super::options::UpdateOptions;
 use super::prepare::{Next, NextKeys, set_up_changed};
 use super::publish;
 use super::report::{UpdateReport, Way};
+use crate::delta::delta_file;
 use crate::error::{Error, Result};
 use crate::kept;
 use crate::metadata::Metadata;
@@ -65,6 +66,7 @@ pub fn rollback(
     let earlier = open_earlier(options)?;
     progress.advance(1);
     psi::refuse(&earlier, &options.file, "prepare it again with `papir psi prepare`")?;
+    refuse_changed(&earlier, &options.file)?;
     let (name, expected) = (&earlier.metadata.name, &current.metadata.name);
     if name != expected {
         return Err(Error::options(
@@ -85,7 +87,8 @@ pub fn rollback(
         ..UpdateOptions::new(file, file)
     };
     let replaced = current.server.version();
-    publish(&update, (&former, replaced), ChangeCounts::default(), next, signing.as_ref(), rng, progress)
+    let counts = ChangeCounts::default();
+    publish(&update, (&former, replaced), counts, next, signing.as_ref(), (rng, progress), |_| Ok(()))
 }
 
 fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
@@ -95,6 +98,16 @@ fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
         Earlier::File(path) => path.clone(),
     };
     Snapshot::open_with(&path, OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() })
+}
+
+/// Refuses an earlier version that was served with a delta: its file alone never was the database.
+fn refuse_changed(earlier: &Snapshot, file: &Path) -> Result<()> {
+    let version = earlier.server.version();
+    if !delta_file(file, version)?.exists() {
+        return Ok(());
+    }
+    let found = format!("version {version}, which has a delta beside it");
+    Err(Error::options(found, "a version without one: publish its values with `papir update`"))
 }
 
 /// The keyword table of a snapshot as it is.

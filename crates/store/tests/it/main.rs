@@ -3,6 +3,7 @@
 
 mod changes;
 mod common;
+mod delta;
 #[cfg(not(any(feature = "cloud", feature = "parquet", feature = "sqlite")))]
 mod features;
 mod fixtures;

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use clap::Args;
 use papir_client::{Connection, Options};
-use papir_store::Snapshot;
 use papir_store::psi::PsiSet;
+use papir_store::{Delta, OpenOptions, Snapshot};
+use serde_json::json;
 
 use self::facts::Facts;
 use crate::connecting::{self, Connecting};
@@ -111,6 +112,9 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
         lines.push(line("owner", log.owner()));
         facts.signed(log.newest()?, log.owner());
     }
+    let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
+    lines.extend(delta.as_ref().map(|delta| line("delta", describe::delta(&delta.metadata))));
+    facts.set("delta", json!(delta.map(|delta| delta.metadata)));
     lines.extend(describe::origin(&metadata));
     lines.extend(describe::owner_keys(&sections));
     lines.push(describe::file(file_bytes, sections.len()));

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use chacha20::ChaCha20Rng;
-use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::erased::{ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::{Goal, NoProgress};
 use papir_lookup::{
     BucketTarget, Entry, KeywordLayout, KeywordTable, Lookup, OnDuplicate, Pending, Result, TableOptions,
@@ -36,17 +36,20 @@ pub fn find(table: &KeywordTable, key: &[u8]) -> Option<Vec<u8>> {
     table.layout.find(key, &records).unwrap()
 }
 
+/// The scheme without cryptography.
+pub fn plain() -> Box<dyn ErasedScheme> {
+    registry::by_name("plain").unwrap().allow_insecure(papir_core::NotPrivate::acknowledged())
+}
+
 /// The table served by the scheme without cryptography.
 pub fn serve(table: &KeywordTable) -> (Box<dyn ErasedServer>, Lookup) {
-    let plain = registry::by_name("plain").unwrap().allow_insecure(papir_core::NotPrivate::acknowledged());
-    let server = plain.setup(&table.records, Goal::default(), &mut rng(2), &NoProgress).unwrap();
+    let server = plain().setup(&table.records, Goal::default(), &mut rng(2), &NoProgress).unwrap();
     let lookup = lookup(server.as_ref(), Some(table.layout.clone())).unwrap();
     (server, lookup)
 }
 
 pub fn lookup(server: &dyn ErasedServer, keyword: Option<KeywordLayout>) -> Result<Lookup> {
-    let plain = registry::by_name("plain").unwrap().allow_insecure(papir_core::NotPrivate::acknowledged());
-    Lookup::new(plain.client(&server.public()).unwrap(), keyword)
+    Lookup::new(plain().client(&server.public()).unwrap(), keyword)
 }
 
 pub fn answers(server: &dyn ErasedServer, pending: &Pending) -> Vec<Vec<u8>> {

@@ -1,0 +1,46 @@
+//! `papir merge`: merges a delta into its database.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use papir_store::MergeOptions;
+
+use super::update;
+use crate::bars::Bars;
+use crate::failure::Outcome;
+
+/// Merge the changes that `papir update --delta` published into the database's file.
+///
+/// The next version of the file has them, and replaces the file and its delta in one step. Changes that
+/// are published during the merge are kept: they become the delta of the next version. `papir serve` goes
+/// on serving the old file until it loads the new one.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The prepared database.
+    file: PathBuf,
+    /// Keep the replaced version as FILE.VERSION with its delta, and at most N such files.
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    /// Print one JSON object, as `papir update --json` does.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir update words.papir --from changes.csv --delta
+  papir merge words.papir";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
+    papir_research::register()?;
+    let options = MergeOptions {
+        file: arguments.file.clone(),
+        keep: arguments.keep,
+        rates: papir_plan::rates_file::load(None)?.rates,
+    };
+    let start = Instant::now();
+    let report = papir_store::merge(&options, &mut papir::system_rng(), &Bars::new());
+    update::print(&report.map_err(update::explain)?, start.elapsed(), arguments.json)
+}

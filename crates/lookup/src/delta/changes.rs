@@ -1,0 +1,171 @@
+//! The changes since a base, one per key or record.
+
+use std::collections::BTreeMap;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::{Error as CoreError, Result as CoreResult};
+
+use crate::entry::Pair;
+use crate::error::Result;
+use crate::ids::{ID_BYTES, KeyId};
+use crate::layout::KeywordLayout;
+
+use super::word::{Word, check_length};
+
+/// What an encoded set of changes is called in errors.
+const WHAT: &str = "the changes of a delta";
+
+/// The changes since a base, one per key or record. The owner keeps them to publish the next delta, and
+/// to merge.
+///
+/// ```text
+/// for each change, ascending by id:
+/// bytes  field
+///    16  id of the key; of a record without keys, its index, big-endian
+///     4  length of the value plus 1, or 0 for a deletion
+///     …  value
+/// ```
+/// All other numbers are little-endian.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeltaChanges(BTreeMap<KeyId, Option<Vec<u8>>>);
+
+impl DeltaChanges {
+    /// Number of changed keys or records.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true without changes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of all values.
+    pub fn value_bytes(&self) -> u64 {
+        self.0.values().flatten().map(|value| value.len() as u64).sum()
+    }
+
+    /// Sets or deletes a key of a base with this layout. Returns whether it was changed before.
+    ///
+    /// # Errors
+    /// [`crate::Error::ValueTooLong`].
+    pub fn change_key(
+        &mut self,
+        base: &KeywordLayout,
+        key: &[u8],
+        value: Option<Vec<u8>>,
+        line: u64,
+    ) -> Result<bool> {
+        value.as_ref().map_or(Ok(()), |value| check_length(value.len(), line))?;
+        Ok(self.0.insert(base.seeds.id(key), value).is_some())
+    }
+
+    /// Sets the record at an index of a base without keys. Returns whether it was changed before.
+    ///
+    /// # Errors
+    /// [`crate::Error::ValueTooLong`].
+    pub fn change_record(&mut self, index: u64, record: Vec<u8>, line: u64) -> Result<bool> {
+        check_length(record.len(), line)?;
+        Ok(self.0.insert(KeyId::of_index(index), Some(record)).is_some())
+    }
+
+    /// The changes that are not yet in a base into which `merged`, an earlier state of these changes, was
+    /// merged.
+    #[must_use]
+    pub fn since(&self, merged: &Self) -> Self {
+        let is_new = |(id, value): &(&KeyId, &Option<Vec<u8>>)| merged.0.get(id) != Some(value);
+        Self(self.0.iter().filter(is_new).map(|(id, value)| (*id, value.clone())).collect())
+    }
+
+    /// The changed records of a base without keys, ascending by index.
+    pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.0.iter().filter_map(|(id, value)| Some((id.index(), value.as_deref()?)))
+    }
+
+    /// The changes of a base with keys, ascending by id.
+    pub(crate) fn into_keys(self) -> impl Iterator<Item = (KeyId, Option<Vec<u8>>)> {
+        self.0.into_iter()
+    }
+
+    /// The pairs of the delta's table, ascending by id.
+    pub(super) fn pairs(&self) -> Vec<Pair> {
+        self.0.iter().map(|(id, value)| Pair { id: *id, value: Word::encode(value.as_deref()) }).collect()
+    }
+
+    /// Encodes the changes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        for (id, value) in &self.0 {
+            writer.raw(&id.0);
+            match value {
+                None => writer.u32(0),
+                Some(value) => writer.u32(value.len() as u32 + 1).raw(value),
+            };
+        }
+        writer.finish()
+    }
+
+    /// Decodes changes. Allocates no more than the bytes given.
+    ///
+    /// # Errors
+    /// [`CoreError::Length`], and [`CoreError::Malformed`] for ids that do not ascend.
+    pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
+        let mut reader = Reader::new(WHAT, bytes);
+        let mut changes = BTreeMap::new();
+        while !reader.is_empty() {
+            let id = KeyId(reader.array::<ID_BYTES>()?);
+            let value = match reader.u32()? {
+                0 => None,
+                length => Some(reader.raw(length as usize - 1)?.to_vec()),
+            };
+            if changes.last_key_value().is_some_and(|(last, _)| *last >= id) {
+                return Err(CoreError::malformed(WHAT, "ids in another order", "ascending ids"));
+            }
+            changes.insert(id, value);
+        }
+        Ok(Self(changes))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn changes(of: &[(u8, Option<&[u8]>)]) -> DeltaChanges {
+        let change = |(id, value): &(u8, Option<&[u8]>)| (KeyId([*id; ID_BYTES]), value.map(<[u8]>::to_vec));
+        DeltaChanges(of.iter().map(change).collect())
+    }
+
+    #[test]
+    fn changes_round_trip_and_torn_ones_are_refused() {
+        let some = changes(&[(1, None), (2, Some(b"")), (3, Some(b"abc"))]);
+        let bytes = some.encode();
+        assert_eq!(bytes.len(), 3 * 20 + 3);
+        assert_eq!(DeltaChanges::decode(&bytes).unwrap(), some);
+        for end in (1..bytes.len()).filter(|end| ![20, 40].contains(end)) {
+            assert!(DeltaChanges::decode(&bytes[..end]).is_err(), "{end}");
+        }
+        let twice = [&bytes[..20], &bytes[..20]].concat();
+        assert_eq!(DeltaChanges::decode(&twice).unwrap_err().code(), "malformed");
+    }
+
+    #[test]
+    fn what_was_merged_is_left_out() {
+        let merged = changes(&[(1, None), (2, Some(b"old")), (3, Some(b"same"))]);
+        let now = changes(&[(1, Some(b"back")), (2, Some(b"new")), (3, Some(b"same")), (4, None)]);
+        assert_eq!(now.since(&merged), changes(&[(1, Some(b"back")), (2, Some(b"new")), (4, None)]));
+        assert!(now.since(&now).is_empty());
+    }
+
+    #[test]
+    fn indices_are_their_own_ids() {
+        let mut some = DeltaChanges::default();
+        for index in [u64::MAX, 256, 0, 1] {
+            assert!(!some.change_record(index, vec![index as u8], 1).unwrap());
+        }
+        assert!(some.change_record(256, vec![9], 2).unwrap());
+        let found: Vec<_> = some.records().map(|(index, record)| (index, record[0])).collect();
+        assert_eq!(found, [(0, 0), (1, 1), (256, 9), (u64::MAX, 255)]);
+    }
+}

@@ -1,0 +1,35 @@
+//! Arranges changes in a table.
+
+use papir_core::Progress;
+use rand_core::CryptoRng;
+
+use super::changes::DeltaChanges;
+use crate::arrange::arrange;
+use crate::dimensions::BucketTarget;
+use crate::error::Result;
+use crate::hash::SEED_BYTES;
+use crate::ids::KeyIds;
+use crate::layout::KeywordLayout;
+use crate::options::TableOptions;
+use crate::table::{KeywordTable, TableReport};
+
+/// Arranges changes in a table under a fresh placement seed. `base` is the layout of a base with keys,
+/// whose ids the delta shares.
+///
+/// # Errors
+/// [`papir_core::Error::EmptyDatabase`] without changes, or [`crate::Error::Placement`].
+pub fn table(
+    changes: &DeltaChanges,
+    base: Option<&KeywordLayout>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<KeywordTable> {
+    let pairs = changes.pairs();
+    // An index is its own id.
+    let ids = base.map_or([0; SEED_BYTES], |layout| layout.seeds.ids);
+    let options = TableOptions { bucket: BucketTarget::default(), ..TableOptions::default() };
+    let (layout, records) = arrange(&pairs, ids, &options, rng, progress)?;
+    let report = TableReport::of(&pairs, &layout);
+    let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
+    Ok(KeywordTable { layout, records, ids, report })
+}

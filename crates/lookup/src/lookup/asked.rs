@@ -1,0 +1,135 @@
+//! What is asked of one database, and how its answers are opened.
+
+use std::sync::Arc;
+
+use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
+use papir_core::{Error as CoreError, Record};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::commitment::Commitment;
+use crate::error::Result;
+use crate::ids::KeyId;
+use crate::layout::KeywordLayout;
+
+/// The client of one prepared database: of a whole one, of a base or of a delta.
+pub(super) struct Part {
+    pub(super) client: Box<dyn ErasedClient>,
+    pub(super) keyword: Option<KeywordLayout>,
+    pub(super) commitment: Option<Commitment>,
+}
+
+/// The records of one lookup.
+pub(super) struct Need {
+    /// The key's id; `None` for a record that is looked up by index.
+    pub(super) id: Option<Zeroizing<KeyId>>,
+    /// The indices of its records, in order.
+    pub(super) indices: Zeroizing<Vec<u64>>,
+}
+
+impl Need {
+    /// The records of a key's buckets.
+    pub(super) fn of_id(layout: &KeywordLayout, id: KeyId) -> Self {
+        let indices = Zeroizing::new(layout.indices_of(&id));
+        Self { id: Some(Zeroizing::new(id)), indices }
+    }
+
+    /// One record.
+    pub(super) fn of_record(index: u64) -> Self {
+        Self { id: None, indices: Zeroizing::new(vec![index]) }
+    }
+}
+
+impl Part {
+    /// Number of records per query.
+    pub(super) fn capacity(&self) -> usize {
+        self.client.describe().limits.batch.max(1)
+    }
+
+    /// Number of records that every lookup fetches.
+    pub(super) fn records_per_lookup(&self) -> usize {
+        self.keyword.as_ref().map_or(1, KeywordLayout::lookups)
+    }
+
+    /// The result of one lookup from its records: a value, or `None` if the key is absent.
+    fn open(&self, need: &Need, records: Vec<Record>) -> Result<Option<Vec<u8>>> {
+        let records = self.verified(&need.indices, records)?;
+        match (&need.id, &self.keyword) {
+            (Some(id), Some(layout)) => layout.find_of(id, &records),
+            _ => Ok(records.into_iter().next()),
+        }
+    }
+
+    /// Checks the proofs of all records and removes them.
+    fn verified(&self, indices: &[u64], records: Vec<Record>) -> Result<Vec<Record>> {
+        let Some(commitment) = &self.commitment else {
+            return Ok(records);
+        };
+        let opened: Vec<Result<Record>> =
+            indices.iter().zip(&records).map(|(&index, record)| commitment.open(index, record)).collect();
+        opened.into_iter().collect()
+    }
+}
+
+/// Lookups in one database that wait for their answers.
+pub(super) struct Asked {
+    part: Arc<Part>,
+    needs: Vec<Need>,
+    secrets: Vec<ErasedSecret>,
+}
+
+/// The queries to one database, and their numbers in schemes with tickets.
+#[derive(Default)]
+pub(super) struct Queries {
+    pub(super) queries: Vec<Vec<u8>>,
+    pub(super) tickets: Vec<u64>,
+}
+
+impl Asked {
+    /// Makes the queries of several lookups, with as many records in each as the scheme's batches hold.
+    pub(super) fn new(
+        part: &Arc<Part>,
+        needs: Vec<Need>,
+        mut state: Option<&mut ErasedState>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Queries)> {
+        let mut all = Zeroizing::new(Vec::with_capacity(needs.iter().map(|need| need.indices.len()).sum()));
+        needs.iter().for_each(|need| all.extend_from_slice(&need.indices));
+        let (client, mut secrets, mut made) = (&part.client, Vec::new(), Queries::default());
+        for indices in all.chunks(part.capacity()) {
+            if let Some(state) = &state {
+                made.tickets.extend(client.next_number(state)?);
+            }
+            let (secret, query) = client.query(state.as_deref_mut(), indices, rng)?;
+            secrets.push(secret);
+            made.queries.push(query);
+        }
+        Ok((Self { part: Arc::clone(part), needs, secrets }, made))
+    }
+
+    /// Number of queries.
+    pub(super) fn len(&self) -> usize {
+        self.secrets.len()
+    }
+
+    /// Length of the longest answer in bytes.
+    pub(super) fn answer_bytes(&self) -> usize {
+        self.part.client.describe().sizes.answer as usize
+    }
+
+    /// Opens the answers, one per query. Returns one result per lookup; all answers are opened even if
+    /// one fails.
+    pub(super) fn open(self, answers: &[Vec<u8>]) -> Result<Vec<Result<Option<Vec<u8>>>>> {
+        let client = &self.part.client;
+        let opened: Vec<Result<Vec<Record>, CoreError>> = self
+            .secrets
+            .into_iter()
+            .zip(answers)
+            .map(|(secret, answer)| client.extract(secret, answer))
+            .collect();
+        let parts: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_, _>>()?;
+        let mut records = parts.into_iter().flatten();
+        let mut take = |count| records.by_ref().take(count).collect();
+        Ok(self.needs.iter().map(|need| self.part.open(need, take(need.indices.len()))).collect())
+    }
+}

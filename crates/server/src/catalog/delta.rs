@@ -1,0 +1,75 @@
+//! The delta of one version, ready to answer.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::{Description, NoProgress, Result, Version};
+use papir_store::{Delta, parse_timestamp};
+
+/// A delta that is served beside its base.
+pub(crate) struct ServedDelta {
+    server: Box<dyn ErasedServer>,
+    pub(crate) version: Version,
+    pub(crate) description: Description,
+    /// Number of changed keys or records.
+    pub(crate) entries: u64,
+    /// Number of records of base and delta together; `None` for a database with keys.
+    pub(crate) records: Option<u64>,
+    /// The public part that clients download.
+    pub(crate) public_part: Bytes,
+    /// Queries needed for one key or index.
+    pub(crate) queries_per_lookup: usize,
+    /// Bytes of the file, in memory or mapped.
+    pub(crate) snapshot: u64,
+    /// Time at which it was written.
+    pub(crate) published: Option<SystemTime>,
+}
+
+impl ServedDelta {
+    /// Serves an opened delta.
+    pub(super) fn new(delta: Delta) -> Self {
+        let public_part = delta.part().encode().into();
+        let Delta { metadata, server, layout, file_bytes, .. } = delta;
+        let description = server.describe();
+        Self {
+            version: server.version(),
+            entries: metadata.entries,
+            records: metadata.records,
+            public_part,
+            queries_per_lookup: layout.lookups().div_ceil(description.limits.batch.max(1)),
+            snapshot: file_bytes,
+            published: parse_timestamp(&metadata.created),
+            description,
+            server,
+        }
+    }
+
+    /// Length of a query in bytes.
+    pub(super) fn query_bytes(&self) -> usize {
+        (self.description.sizes.query as usize).max(1)
+    }
+
+    /// Length in bytes of the queries of this many lookups.
+    pub(super) fn bytes_of(&self, lookups: usize) -> usize {
+        lookups * self.queries_per_lookup * self.query_bytes()
+    }
+
+    /// Number of concatenated queries.
+    pub(super) fn count(&self, queries: &[u8]) -> usize {
+        queries.len() / self.query_bytes()
+    }
+
+    /// Memory that answering queries needs besides the delta.
+    pub(super) fn footprint(&self, queries: &[u8]) -> u64 {
+        let sizes = &self.description.sizes;
+        (self.count(queries) as u64).saturating_mul(sizes.query.max(sizes.answer))
+    }
+
+    /// Answers the concatenated queries of several requests together: one answer per query, in order.
+    pub(super) fn answer<'q>(&self, requests: impl Iterator<Item = &'q [u8]>) -> Vec<Result<Vec<u8>>> {
+        let queries = requests.flat_map(|queries| queries.chunks(self.query_bytes()));
+        let batch: Vec<_> = queries.map(|query| (ErasedSession::default(), query)).collect();
+        if batch.is_empty() { Vec::new() } else { self.server.answer_many(&batch, &NoProgress) }
+    }
+}

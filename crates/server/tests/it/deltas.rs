@@ -1,0 +1,194 @@
+//! A service of a database with a delta: publication, traffic, versions, refusals, merges.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use papir_core::NoProgress;
+use papir_server::ServerConfig;
+use papir_store::{MergeOptions, UpdateOptions, merge, update_delta};
+
+use crate::support::files::{build, serving};
+use crate::support::proxy::Proxy;
+use crate::support::{self, Running, get, key, lookup, post, rng, send, value};
+
+const EVERY: Duration = Duration::from_millis(20);
+
+/// Publishes values with this salt for some keys, and deletes others.
+fn publish(file: &Path, salt: &str, set: &[u64], deleted: &[u64]) {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let mut rows: String =
+        set.iter().map(|&i| format!("{},{},\n", text(key(i)), text(value(i, salt)))).collect();
+    rows.extend(deleted.iter().map(|&i| format!("{},,yes\n", text(key(i)))));
+    let changes = file.with_extension(format!("{salt}.csv"));
+    fs::write(&changes, format!("key,value,gone\n{rows}")).unwrap();
+    let options = UpdateOptions { delete: Some("gone".into()), ..UpdateOptions::new(file, changes) };
+    update_delta(&options, None, &mut rng(), &NoProgress).unwrap().unwrap();
+}
+
+fn merge_delta(file: &Path) {
+    let options =
+        MergeOptions { file: file.to_owned(), keep: None, rates: UpdateOptions::new(file, file).rates };
+    merge(&options, &mut rng(), &NoProgress).unwrap();
+}
+
+fn info(server: &Running) -> serde_json::Value {
+    get(&format!("{}/v1/databases/words", server.url())).json()
+}
+
+/// Waits until the service serves other versions than these.
+fn until_changed(server: &Running, before: &serde_json::Value) -> serde_json::Value {
+    let versions = |info: &serde_json::Value| (info["version"].clone(), info["delta"]["version"].clone());
+    let begin = Instant::now();
+    loop {
+        let now = info(server);
+        if versions(&now) != versions(before) {
+            return now;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn watching(file: &Path, keep_old: Duration) -> Running {
+    let config = ServerConfig { watch: Some(EVERY), keep_old, ..serving(&[file]) };
+    Running::start_files(config).unwrap()
+}
+
+#[test]
+fn changes_are_answered_and_merged_without_a_gap() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = build(directory.path(), "words.papir", 50, "a");
+    let server = watching(&file, Duration::ZERO);
+    let mut connection = support::open(&server.url(), Some("words")).unwrap();
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "a")));
+    let mut before = info(&server);
+    assert!(before.get("delta").is_none(), "{before}");
+
+    publish(&file, "b", &[7, 60], &[8]);
+    let changed = until_changed(&server, &before);
+    assert_eq!((&changed["version"], &changed["delta"]["entries"]), (&before["version"], &3.into()));
+    let keys = [7, 8, 9, 60, 61].map(key);
+    let expected = [Some(value(7, "b")), None, Some(value(9, "a")), Some(value(60, "b")), None];
+    for (key, expected) in keys.iter().zip(&expected) {
+        assert_eq!(connection.get_key(key).unwrap(), *expected);
+    }
+    assert_eq!(connection.get_keys(&keys).unwrap(), expected, "as one request");
+    let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
+    assert!(metrics.contains("papir_delta_entries{database=\"words\"} 3"), "{metrics}");
+
+    // Only the delta's public part is fetched for its next version.
+    before = changed;
+    let fetched = connection.costs().public_bytes;
+    publish(&file, "c", &[9], &[]);
+    before = until_changed(&server, &before);
+    assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));
+    let fetched = connection.costs().public_bytes - fetched;
+    assert_eq!(fetched, before["delta"]["public"].as_u64().unwrap());
+    assert!(fetched < 512, "{fetched}");
+
+    merge_delta(&file);
+    let merged = until_changed(&server, &before);
+    assert!(merged.get("delta").is_none() && merged["version"] != before["version"], "{merged}");
+    for (key, expected) in keys.iter().zip([&expected[0], &None, &Some(value(9, "c")), &expected[3], &None]) {
+        assert_eq!(connection.get_key(key).unwrap(), *expected);
+    }
+}
+
+#[test]
+fn traffic_is_the_same_for_keys_in_base_delta_both_and_neither() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = build(directory.path(), "words.papir", 50, "a");
+    publish(&file, "b", &[7, 60], &[8]);
+    let server = watching(&file, Duration::ZERO);
+    let proxy = Proxy::to(server.address);
+    let mut connection = support::open(&proxy.url(), Some("words")).unwrap();
+    proxy.take();
+    let mut seen = Vec::new();
+    for wanted in [key(3), key(60), key(7), key(8), key(70), vec![b'x'; 5000]] {
+        connection.get_key(&wanted).unwrap();
+        seen.push(proxy.take());
+    }
+    assert!(seen[0][0].iter().all(|&bytes| bytes > 0) && seen[0][0].len() == 2, "{seen:?}");
+    assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
+}
+
+#[test]
+fn a_client_that_does_not_ask_the_delta_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = build(directory.path(), "words.papir", 50, "a");
+    let base_only = {
+        let server = watching(&file, Duration::ZERO);
+        let body =
+            lookup(&server.url(), "words").prepare_key(&key(7), &mut rng()).unwrap().queries().concat();
+        server.finish();
+        body
+    };
+    publish(&file, "b", &[7], &[]);
+    let server = watching(&file, Duration::ZERO);
+    let url = format!("{}/v1/databases/words/query", server.url());
+    let described = info(&server);
+    let [base, delta] =
+        [&described["version"], &described["delta"]["version"]].map(|one| one.as_str().unwrap());
+    for headers in [&[][..], &[("papir-version", base)]] {
+        let reply = send("POST", &url, headers, &base_only);
+        assert_eq!((reply.status, reply.code().as_str()), (409, "wrong_version"));
+        assert_eq!(reply.header("papir-version"), Some(delta), "the version to ask");
+    }
+    // As if it were for the version with the delta, and as many bytes as two lookups.
+    let named = send("POST", &url, &[("papir-version", delta)], &base_only);
+    assert_eq!((named.status, named.code().as_str()), (409, "wrong_version"));
+    assert_eq!(post(&url, &[&base_only[..], &base_only].concat()).status, 409);
+    let junk = vec![7; base_only.len()];
+    assert_eq!(send("POST", &url, &[("papir-version", delta)], &junk).code(), "wrong_length");
+}
+
+#[test]
+fn old_deltas_are_answered_for_a_while() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = build(directory.path(), "words.papir", 50, "a");
+    publish(&file, "b", &[7], &[]);
+    let server = watching(&file, Duration::from_secs(600));
+    let mut old = support::open(&server.url(), Some("words")).unwrap();
+    assert_eq!(old.get_key(&key(7)).unwrap(), Some(value(7, "b")));
+    // More than the number of old snapshots that are kept.
+    for salt in ["c", "d", "e", "f"] {
+        let before = info(&server);
+        publish(&file, salt, &[7], &[]);
+        until_changed(&server, &before);
+    }
+    let requests = old.costs().requests;
+    assert_eq!(old.get_key(&key(7)).unwrap(), Some(value(7, "b")), "of its version");
+    assert_eq!(old.costs().requests, requests + 1, "without a change of version");
+    let described = info(&server);
+    assert_eq!(described["previous_versions"].as_array().unwrap().len(), 4, "{described}");
+    assert_eq!(described["memory"]["versions"], 5, "{described}");
+    // One snapshot, and five deltas.
+    let file_bytes = fs::metadata(&file).unwrap().len();
+    let delta = fs::read_dir(directory.path())
+        .unwrap()
+        .flatten()
+        .find(|one| one.file_name().to_string_lossy().ends_with(".delta"));
+    let delta_bytes = delta.unwrap().metadata().unwrap().len();
+    let held = described["memory"]["snapshot"].as_u64().unwrap();
+    assert!(held.abs_diff(file_bytes + 5 * delta_bytes) < file_bytes, "{held}");
+}
+
+#[test]
+fn each_public_part_is_fetched_by_its_version() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = build(directory.path(), "words.papir", 50, "a");
+    publish(&file, "b", &[7], &[]);
+    let server = watching(&file, Duration::ZERO);
+    let described = info(&server);
+    let url = format!("{}/v1/databases/words/public", server.url());
+    let of = |version: &str| get(&format!("{url}?version={version}"));
+    let delta = of(described["delta"]["version"].as_str().unwrap());
+    assert_eq!(delta.body.len() as u64, described["delta"]["public"].as_u64().unwrap());
+    assert_eq!(&delta.body[..4], b"PIRD");
+    let base = of(described["version"].as_str().unwrap());
+    assert_eq!((base.status, &base.body[..4]), (200, &b"PIRB"[..]));
+    assert_eq!(get(&url).body, base.body, "the newest snapshot's by default");
+    assert_eq!(of("0123456789abcdef").status, 409);
+}

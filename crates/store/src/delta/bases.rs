@@ -1,0 +1,65 @@
+//! Which databases can have a delta.
+
+use std::path::Path;
+
+use papir_core::Description;
+
+use super::file::{Delta, delta_file};
+use crate::error::{Error, Result};
+use crate::psi;
+use crate::snapshot::{OpenOptions, Snapshot};
+
+/// Longest table of changes by default, in bytes. A longer one makes queries longer and answers slower:
+/// merge it into its base.
+pub const MAX_DELTA_BYTES: u64 = 4 << 20;
+
+/// Refuses a base that cannot have a delta yet.
+///
+/// # Errors
+/// [`Error::Options`] with the reason.
+pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
+    psi::refuse(base, file, "prepare it again with `papir psi prepare`")?;
+    let description = base.server.describe();
+    let reason = match () {
+        () if base.checkpoint.is_some() => Some("a signed database, whose checkpoint states no delta"),
+        () if base.commitment_top.is_some() => Some("a verifiable database, whose root states no delta"),
+        () => reason_of(&description),
+    };
+    reason.map_or(Ok(()), |reason| {
+        let found = format!("a delta beside {}, {reason}", file.display());
+        Err(Error::options(found, "changes without --delta: `papir update`"))
+    })
+}
+
+/// Why databases of a scheme have no deltas, if they have none.
+fn reason_of(description: &Description) -> Option<&'static str> {
+    let limits = &description.limits;
+    match () {
+        () if limits.owner_key => Some("whose records are encrypted: a delta would have to be, too"),
+        () if limits.client_keys || limits.tickets => {
+            Some("whose clients register: their keys and tickets are for the base alone")
+        }
+        () if description.scheme == "depir" => {
+            Some("whose queries ask for thousands of records: each would need a query to the delta")
+        }
+        () => None,
+    }
+}
+
+/// Refuses an operation on a snapshot that would lose the changes in its delta.
+///
+/// # Errors
+/// [`Error::Options`]; errors of a damaged delta.
+pub(crate) fn refuse_with_delta(base: &Snapshot, file: &Path) -> Result<()> {
+    let version = base.server.version();
+    match Delta::of(file, version, &OpenOptions { verify: false, ..OpenOptions::default() })? {
+        None => Ok(()),
+        Some(delta) => {
+            let (entries, path) = (delta.metadata.entries, delta_file(file, version)?);
+            let found = format!("{} with {entries} changes beside it in {}", file.display(), path.display());
+            let expected =
+                "a snapshot without a delta: merge it first (papir merge), or change it with --delta";
+            Err(Error::options(found, expected))
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Deltas: the changes since a snapshot, in a small file beside it.
+//!
+//! The delta of the version V of `FILE` is `FILE.V.delta`. It is named after its base, so renaming the
+//! next base over `FILE` is the one step that replaces both. A file of a delta has the form of a snapshot:
+//!
+//! | section | content |
+//! |---|---|
+//! | `delta` | [`DeltaMetadata`] |
+//! | `delta.changes` | all changes since the base ([`DeltaChanges`]): only the owner needs them |
+//! | `keyword` | the layout of the table of changes |
+//! | `scheme.*` | the prepared table |
+
+mod bases;
+mod file;
+mod metadata;
+mod write;
+
+pub use bases::MAX_DELTA_BYTES;
+pub(crate) use bases::{check_base, refuse_with_delta};
+pub use file::{Delta, delta_file};
+pub(crate) use file::{lock_deltas, remove};
+pub use metadata::DeltaMetadata;
+pub(crate) use write::{Base, write};

@@ -1,0 +1,75 @@
+//! Prepares a delta and writes its file.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use papir_core::sections::SectionSink;
+use papir_core::{Error as CoreError, FailureBound, Goal, Progress, Target, Version};
+use papir_lookup::KeywordLayout;
+use papir_lookup::delta::{DeltaChanges, table};
+use papir_schemes::registry;
+use rand_core::CryptoRng;
+
+use super::file::delta_file;
+use super::metadata::DeltaMetadata;
+use crate::error::Result;
+use crate::metadata::timestamp;
+use crate::publish::{Readers, publish};
+use crate::save::SchemeSections;
+use crate::snapshot_names::{DELTA, DELTA_CHANGES, KEYWORD};
+
+/// The scheme of deltas. Its public part is a seed, so clients fetch a few hundred bytes for each
+/// version, and its answers carry their masks.
+const SCHEME: &str = "inspire";
+
+/// What a delta states of its base.
+pub(crate) struct Base<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) version: Version,
+    /// The layout of a base with keys.
+    pub(crate) layout: Option<&'a KeywordLayout>,
+    /// Number of records of base and delta together; `None` for a base with keys.
+    pub(crate) records: Option<u64>,
+    /// The bound on failures of the base, which is the delta's, too.
+    pub(crate) failure: FailureBound,
+}
+
+/// Prepares changes as the delta of a version of `file`, and replaces the delta before. Returns its
+/// metadata and the bytes of its table.
+///
+/// # Errors
+/// Errors of the table, of the scheme and of the file system.
+pub(crate) fn write(
+    file: &Path,
+    base: &Base<'_>,
+    changes: &DeltaChanges,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<DeltaMetadata> {
+    // The seeds of the table and of the scheme are drawn here, when the changes are fixed.
+    let arranged = table(changes, base.layout, rng, progress)?;
+    let scheme = registry::by_name(SCHEME)?;
+    let target = Target { goal: Goal::default(), failure: base.failure };
+    let candidate = scheme.candidate_for(papir_core::Records::shape(&arranged.records), target)?;
+    let server = scheme.setup_candidate(&candidate.parameters, &arranged.records, rng, progress)?;
+    let metadata = DeltaMetadata {
+        name: base.name.to_owned(),
+        base: base.version.to_string(),
+        version: server.version().to_string(),
+        created: timestamp(SystemTime::now()),
+        papir: env!("CARGO_PKG_VERSION").to_owned(),
+        scheme: SCHEME.to_owned(),
+        entries: changes.len() as u64,
+        records: base.records,
+    };
+    let json = serde_json::to_vec_pretty(&metadata)
+        .map_err(|error| CoreError::malformed("the metadata", error, "values that JSON can represent"))?;
+    let path = delta_file(file, base.version)?;
+    publish(&path, rng.next_u64(), Readers::Default, |sink| {
+        sink.put(DELTA, &[&json])?;
+        sink.put(DELTA_CHANGES, &[&changes.encode()])?;
+        sink.put(KEYWORD, &[&arranged.layout.encode()])?;
+        Ok(server.save(&mut SchemeSections { sink, progress })?)
+    })?;
+    Ok(metadata)
+}

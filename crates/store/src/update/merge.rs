@@ -1,0 +1,103 @@
+//! Merges a delta into its base.
+
+use std::path::PathBuf;
+
+use papir_core::cost::Rates;
+use papir_core::{Change, Progress};
+use papir_lookup::update::Changes;
+use rand_core::CryptoRng;
+
+use super::delta::base_of;
+use super::options::UpdateOptions;
+use super::report::UpdateReport;
+use super::{indexed, keyed, publish, unchanged};
+use crate::delta::{self, Base, Delta, lock_deltas, write};
+use crate::error::Result;
+use crate::publish::lock;
+use crate::snapshot::{OpenOptions, Snapshot};
+
+/// Options of a merge.
+#[derive(Clone, Debug)]
+pub struct MergeOptions {
+    /// The snapshot.
+    pub file: PathBuf,
+    /// As [`UpdateOptions::keep`]. A version is kept with its delta.
+    pub keep: Option<usize>,
+    /// This machine's rates, which decide between the scheme's update and a setup.
+    pub rates: Rates,
+}
+
+/// Merges the delta of a snapshot into the next version of it. Deltas that are published meanwhile are
+/// not lost: what they say beyond the merged changes becomes the delta of the new version, which appears
+/// together with it.
+///
+/// # Errors
+/// The errors of [`super::update()`].
+pub fn merge(
+    options: &MergeOptions,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<UpdateReport> {
+    let MergeOptions { file, keep, rates } = options;
+    let _lock = lock(file)?;
+    progress.stage("opening", 1);
+    let base = Snapshot::open_with(file, OpenOptions::default())?;
+    progress.advance(1);
+    let version = base.server.version();
+    let Some(merged) = Delta::of(file, version, &OpenOptions::default())? else {
+        return Ok(unchanged(base, Default::default()));
+    };
+    let changes = merged.changes()?;
+    let (counts, next) = match &base.keyword {
+        Some(layout) => {
+            let ids = keyed::owner_keys(file, &base)?;
+            let resolved =
+                Changes::of_delta(&ids, changes.clone()).map_err(|error| keyed::explained(file, error))?;
+            (resolved.counts(), keyed::apply(rates, &base, (layout, &ids), &resolved, rng, progress)?)
+        }
+        None => {
+            let change = |(index, record): (u64, &[u8])| Change { index, record: record.to_vec() };
+            let resolved: Vec<Change> = changes.records().map(change).collect();
+            let counts = indexed::counts(&base.server.describe().shape, &resolved);
+            (counts, indexed::apply(rates, &base, &resolved, counts.inserted, rng, progress)?)
+        }
+    };
+    // Changes that the base already has: nothing is left of the delta, and the base stays.
+    let Some(next) = next else {
+        let _deltas = lock_deltas(file)?;
+        let now = Delta::of(file, version, &OpenOptions::default())?;
+        if now.is_some_and(|now| now.server.version() == merged.server.version()) {
+            delta::remove(file, version)?;
+        }
+        return Ok(unchanged(base, counts));
+    };
+    let description = next.server.describe();
+    let layout = next.keyword.as_ref().map(|keys| keys.layout.clone());
+    let following = Base {
+        version: next.server.version(),
+        layout: layout.as_ref(),
+        ..base_of(&base, &description, None)
+    };
+    let mut deltas = None;
+    let carry_over = |rng: &mut dyn CryptoRng| {
+        deltas = Some(lock_deltas(file)?);
+        let now = Delta::of(file, version, &OpenOptions::default())?;
+        let (now, records) = match &now {
+            Some(now) => (now.changes()?, now.metadata.records),
+            None => return Ok(()),
+        };
+        let left = now.since(&changes);
+        if left.is_empty() {
+            return Ok(());
+        }
+        write(file, &Base { records, ..following }, &left, rng, progress).map(drop)
+    };
+    let update = UpdateOptions { keep: *keep, rates: rates.clone(), ..UpdateOptions::new(file, file) };
+    let former = (&base.metadata, version);
+    let report = publish(&update, former, counts, next, None, (rng, progress), carry_over)?;
+    if keep.is_none() {
+        delta::remove(file, version)?;
+    }
+    drop(deltas);
+    Ok(report)
+}
