@@ -7,6 +7,7 @@ mod connecting;
 mod demo_parts;
 mod describe;
 mod failure;
+mod following;
 mod lines;
 mod observed_query;
 mod open_files;

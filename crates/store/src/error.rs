@@ -108,6 +108,18 @@ pub enum Error {
         /// The options that are accepted.
         expected: String,
     },
+    /// More changes since the base than a delta may have.
+    #[error(
+        "{entries} changes of {bytes} bytes since the base: expected at most {most} bytes: merge them first (papir merge)"
+    )]
+    DeltaFull {
+        /// Number of changed keys or records.
+        entries: u64,
+        /// Bytes of all changes.
+        bytes: u64,
+        /// The most that they may have.
+        most: u64,
+    },
     /// An invalid snapshot file.
     #[error("{file}: {error}")]
     Snapshot {
@@ -167,6 +179,7 @@ impl Error {
             Self::PartialRecord { .. } => "partial_record",
             Self::MissingFeature { .. } => "missing_feature",
             Self::Options { .. } => "options",
+            Self::DeltaFull { .. } => "delta_full",
             Self::Memory { .. } => "memory",
             Self::Checkpoint { error, .. } => error.code(),
             Self::Signed { .. } => "signed",

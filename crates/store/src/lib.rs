@@ -6,6 +6,7 @@
 //! | the same → shape of the database, without preparing it | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
 //! | snapshot and changes → a delta beside it | [`update_delta()`] |
+//! | snapshot and a source that grows → one delta after another | [`Follower`] |
 //! | snapshot and its delta → next snapshot | [`merge()`] |
 //! | snapshot and an earlier version of it → next snapshot with the earlier records | [`rollback()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
@@ -21,6 +22,7 @@ mod build;
 mod content_hash;
 mod delta;
 mod error;
+mod follow;
 mod format;
 pub mod formats;
 mod kept;
@@ -48,9 +50,12 @@ pub use build::{
 };
 pub use delta::{Delta, DeltaMetadata, MAX_DELTA_BYTES, delta_file};
 pub use error::{Error, Result};
+pub use follow::{FollowOptions, Follower, OnBadRow, Step};
 pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
 pub use map::free_memory;
-pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp};
+pub use metadata::{
+    BucketSummary, Followed, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp,
+};
 pub use resign::{attach, sign};
 pub use scratch::{ScratchFolder, check_memory};
 pub use signing::{Sign, stored_log};

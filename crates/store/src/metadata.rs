@@ -42,6 +42,22 @@ pub struct Metadata {
     /// Number of updates since the build.
     #[serde(default)]
     pub updates: u64,
+    /// The place in a followed source up to which its changes are in this version; absent if none is
+    /// followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<Followed>,
+}
+
+/// A place in a source of changes that grows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Followed {
+    /// Number of bytes before it.
+    pub bytes: u64,
+    /// Number of lines before it.
+    pub lines: u64,
+    /// BLAKE3 of the last bytes before it, at most 4,096, in hexadecimal digits: a source that was
+    /// replaced has others.
+    pub before: String,
 }
 
 /// The source of a database's records.

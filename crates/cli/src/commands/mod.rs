@@ -8,6 +8,7 @@ mod clients;
 mod completions;
 mod demo;
 mod doctor;
+mod follow;
 mod get;
 mod hold;
 mod inspect;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Build(build::Arguments),
     Update(update::Arguments),
     Merge(merge::Arguments),
+    Follow(Box<follow::Arguments>),
     Versions(versions::Arguments),
     Rollback(rollback::Arguments),
     Checkpoint(Box<checkpoint::Arguments>),
@@ -63,6 +65,7 @@ impl Command {
             Self::Build(arguments) => build::run(&arguments),
             Self::Update(arguments) => update::run(&arguments),
             Self::Merge(arguments) => merge::run(&arguments),
+            Self::Follow(arguments) => follow::run(&arguments),
             Self::Versions(arguments) => versions::run(&arguments),
             Self::Rollback(arguments) => rollback::run(&arguments),
             Self::Checkpoint(arguments) => checkpoint::run(&arguments),

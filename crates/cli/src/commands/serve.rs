@@ -2,18 +2,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use papir_server::{BoundServer, Server, ServerConfig};
+use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
+use papir_store::UpdateOptions;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
+use super::follow::Pace;
 use crate::failure::{Failure, Outcome};
+use crate::following::{Event, Following};
 use crate::observed_query;
 use crate::open_files;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
@@ -45,6 +49,12 @@ pub(crate) struct Arguments {
     check_config: bool,
     #[command(flatten)]
     settings: Settings,
+    /// Follow this source of changes as `papir follow` does, and serve its versions: a .csv, .jsonl or
+    /// .ndjson file that grows, or - for standard input (for a single FILE).
+    #[arg(long, value_name = "SOURCE", conflicts_with = "until_stdin_ends")]
+    follow: Option<PathBuf>,
+    #[command(flatten)]
+    pace: Pace,
     /// Print what the server sees of each query, as one JSON line.
     #[arg(long, hide = true)]
     show_queries: bool,
@@ -58,6 +68,7 @@ const EXAMPLES: &str = "Examples:
   papir serve words.papir names.papir --listen 0.0.0.0:80 --threads 8
   papir serve words-2026.papir --name words
   papir serve words.papir --watch --keep-old 90s --log-format json
+  papir serve words.papir --follow changes.jsonl --merge-at 75
   papir serve s3://databases/words.papir --cache /var/cache/papir
   papir serve words.papir --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --tokens tokens.toml
   papir serve --config papir.toml --check-config";
@@ -71,7 +82,11 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let output = Output::of(&settings)?;
     let on_query = arguments.show_queries.then(|| observed_query::printer());
     let config = ServerConfig { on_query, ..settings.config()? };
-    until_stopped(config, output, until_stdin_ends)
+    if let (None, Some(option)) = (&arguments.follow, arguments.pace.given()) {
+        return Err(Failure::new(format!("{option} without a source to follow: expected --follow")));
+    }
+    let followed = arguments.follow.as_deref().map(|source| Followed::new(source, &config, &arguments.pace));
+    until_stopped(config, output, followed.transpose()?, until_stdin_ends)
 }
 
 /// Serves a set for private set intersection.
@@ -79,7 +94,7 @@ pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
     let settings = given.or(Settings::defaults());
     let output = Output::of(&settings)?;
     let config = ServerConfig { psi: Some(set), ..settings.config()? };
-    until_stopped(config, output, false)
+    until_stopped(config, output, None, false)
 }
 
 /// Time for which the end of the process waits for threads.
@@ -98,7 +113,12 @@ impl Output {
 }
 
 /// Serves until a stop signal, or until the end of stdin if `until_stdin_ends`.
-fn until_stopped(config: ServerConfig, output: Output, until_stdin_ends: bool) -> Outcome {
+fn until_stopped(
+    config: ServerConfig,
+    output: Output,
+    followed: Option<Followed>,
+    until_stdin_ends: bool,
+) -> Outcome {
     let Output { log_format, traces } = output;
     let on_trace = traces.as_ref().map(Traces::observer);
     let config = ServerConfig { on_state: Some(Arc::new(systemd::tell)), on_trace, ..config };
@@ -122,13 +142,72 @@ fn until_stopped(config: ServerConfig, output: Output, until_stdin_ends: bool) -
         };
         announce(&server)?;
         systemd::watchdog();
+        let following = followed.map(|followed| followed.start(server.reload_handle()));
         server.serve(stop).await?;
+        drop(following);
         Ok(ExitCode::SUCCESS)
     });
     // A load or a download that is running would hold up the end. Nothing is lost: both start again.
     runtime.shutdown_timeout(THREADS_END);
     traces.into_iter().for_each(Traces::finish);
     outcome
+}
+
+/// A source whose changes go into a served database.
+struct Followed {
+    name: String,
+    following: Following,
+}
+
+impl Followed {
+    fn new(source: &Path, config: &ServerConfig, pace: &Pace) -> Result<Self, Failure> {
+        let [database] = &config.databases[..] else {
+            let found = format!("--follow with {} databases", config.databases.len());
+            return Err(Failure::new(format!("{found}: expected one FILE")));
+        };
+        if !database.path.is_file() || config.sources.is_copy(&database.path) {
+            let found = format!("--follow with {}", database.path.display());
+            return Err(Failure::new(format!("{found}: expected a file of this machine")));
+        }
+        let rates = papir_plan::rates_file::load(None)?.rates;
+        let update = UpdateOptions { rates, ..UpdateOptions::new(&database.path, source) };
+        Ok(Self { name: database.name.clone(), following: pace.following(update, false) })
+    }
+
+    /// Follows on a thread of its own, until the result is dropped. The service loads each version at
+    /// once. If following fails, it goes on with the last one, and reports the failure.
+    fn start(self, handle: ReloadHandle) -> Stop {
+        let (stop, runtime) = (Arc::new(AtomicBool::new(false)), tokio::runtime::Handle::current());
+        let stopped = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            let Self { name, following } = self;
+            let load = || {
+                if let Err(error) = runtime.block_on(handle.load(&name)) {
+                    tracing::error!(database = name, %error, "not loaded");
+                }
+            };
+            let followed = following.run(&stopped, &mut |event| match event {
+                Event::Published(..) | Event::Merged(..) => load(),
+                Event::Skipped(row) => {
+                    tracing::warn!(database = name, place = row.place, reason = row.reason, "row skipped");
+                }
+            });
+            if let Err(error) = followed {
+                tracing::error!(database = name, %error, "no longer following the source");
+                handle.failed(&name);
+            }
+        });
+        Stop(stop)
+    }
+}
+
+/// Ends a thread when it is dropped.
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Combines the sources of settings: flags, environment, file, defaults.

@@ -85,7 +85,7 @@ const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv --sign owner.key";
 
 #[derive(Clone, Copy, ValueEnum)]
-enum ChangesFormat {
+pub(super) enum ChangesFormat {
     Csv,
     Jsonl,
 }

@@ -11,6 +11,7 @@ mod deploying;
 mod doctor;
 mod encrypted;
 mod faults;
+mod following;
 mod getting;
 mod inspecting;
 #[cfg(feature = "cloud")]

@@ -24,6 +24,8 @@ pub(crate) struct ServedDelta {
     pub(crate) snapshot: u64,
     /// Time at which it was written.
     pub(crate) published: Option<SystemTime>,
+    /// Time at which the first of its new changes arrived, in milliseconds since 1970.
+    pub(crate) arrived: Option<u64>,
 }
 
 impl ServedDelta {
@@ -40,6 +42,7 @@ impl ServedDelta {
             queries_per_lookup: layout.lookups().div_ceil(description.limits.batch.max(1)),
             snapshot: file_bytes,
             published: parse_timestamp(&metadata.created),
+            arrived: metadata.arrived,
             description,
             server,
         }

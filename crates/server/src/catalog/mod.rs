@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use papir_core::Version;
 use papir_store::{OpenOptions, delta_file};
@@ -43,6 +43,8 @@ pub struct Reloaded {
     pub outcome: Result<Version, Error>,
     /// Set if the store could not be reached, and the copy of an earlier version is served.
     pub unreachable: Option<papir_store::Error>,
+    /// Time from the arrival of the first change in a new delta until this load; `None` without one.
+    pub waited: Option<Duration>,
 }
 
 /// All databases of a service.
@@ -224,8 +226,12 @@ impl Catalog {
         slot.see(slot.files(path));
         let refreshed = refreshed.map_err(|error| not_loaded(name, path, error));
         let opened = refreshed.and_then(|()| self.open_checked(name, (path, path), slot.newest().as_deref()));
+        let before = slot.newest().map(|newest| newest.version());
+        let mut waited = None;
         let outcome = opened.map(|(database, files)| {
             slot.see(files);
+            let arrived = database.delta().filter(|delta| Some(delta.version) != before);
+            waited = arrived.and_then(|delta| delta.arrived).map(since);
             slot.swap(database)
         });
         if let Ok(version) = &outcome {
@@ -235,7 +241,7 @@ impl Catalog {
         if let Some(error) = &unreachable {
             tracing::warn!(database = name, %error, "the store cannot be reached: its last copy is served");
         }
-        Reloaded { name: name.to_owned(), outcome, unreachable }
+        Reloaded { name: name.to_owned(), outcome, unreachable, waited }
     }
 
     /// Updates a file from its store. If that fails at the start, a copy from earlier will do: every
@@ -345,6 +351,12 @@ impl Slot {
     fn see(&self, files: Files) {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = files;
     }
+}
+
+/// The time since a moment in milliseconds since 1970; zero if it is in the future by this clock.
+fn since(milliseconds: u64) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_millis(milliseconds))
 }
 
 fn not_loaded(name: &str, path: &Path, source: papir_store::Error) -> Error {

@@ -34,6 +34,11 @@ impl Sources {
         Ok(file)
     }
 
+    /// Returns whether a file is the copy of a remote snapshot.
+    pub fn is_copy(&self, file: &Path) -> bool {
+        self.mirrors.contains_key(file)
+    }
+
     /// Updates one file, if it is a copy.
     ///
     /// # Errors

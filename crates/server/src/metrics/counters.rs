@@ -109,6 +109,11 @@ impl Metrics {
         self.load_failing(database, !ok);
     }
 
+    /// Records the time from a change's arrival until it is answered.
+    pub(crate) fn changed(&self, database: &str, waited: Duration) {
+        self.0.time(table::CHANGE_TO_ANSWER, &[("database", database)], waited);
+    }
+
     /// Records whether the last load of a database or set failed.
     pub(crate) fn load_failing(&self, database: &str, failed: bool) {
         self.0.gauge(table::LOAD_FAILING, &[("database", database)], if failed { 1.0 } else { 0.0 });

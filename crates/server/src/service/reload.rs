@@ -35,6 +35,20 @@ impl ReloadHandle {
         .await
     }
 
+    /// Loads the snapshot with this name, or its delta if that alone has changed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the loading task ended abnormally.
+    pub async fn load(&self, name: &str) -> Result<Vec<Reloaded>, Error> {
+        let name = name.to_owned();
+        load_with(&self.app, move |catalog| Loads { databases: catalog.load_named(&[name]), set: None }).await
+    }
+
+    /// Reports that the database gets no new versions any more, as a failed load does.
+    pub fn failed(&self, name: &str) {
+        self.app.metrics.load_failing(name, true);
+    }
+
     /// Serves `database` in place of the database with the same name.
     ///
     /// # Errors
@@ -96,6 +110,9 @@ pub(super) async fn load_with(
         let Loads { databases, set } = load(&app.catalog);
         for one in &databases {
             app.metrics.loaded(&one.name, one.outcome.is_ok());
+            if let Some(waited) = one.waited {
+                app.metrics.changed(&one.name, waited);
+            }
             if one.outcome.is_ok() {
                 app.metrics.polled(&one.name, one.unreachable.is_none());
             }

@@ -172,5 +172,6 @@ fn metadata(
         goal: goal.map(|goal| goal.name().to_owned()),
         updated: None,
         updates: 0,
+        followed: None,
     }
 }

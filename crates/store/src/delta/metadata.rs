@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metadata::Followed;
+
 /// The section `delta` of a delta's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeltaMetadata {
@@ -22,4 +24,10 @@ pub struct DeltaMetadata {
     /// Number of records of base and delta together; absent for a database with keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
+    /// The place in a followed source up to which its changes are in this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<Followed>,
+    /// The time at which the first of its new changes arrived, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived: Option<u64>,
 }

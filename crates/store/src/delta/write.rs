@@ -1,7 +1,7 @@
 //! Prepares a delta and writes its file.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use papir_core::sections::SectionSink;
 use papir_core::{Error as CoreError, FailureBound, Goal, Progress, Target, Version};
@@ -13,7 +13,7 @@ use rand_core::CryptoRng;
 use super::file::delta_file;
 use super::metadata::DeltaMetadata;
 use crate::error::Result;
-use crate::metadata::timestamp;
+use crate::metadata::{Followed, timestamp};
 use crate::publish::{Readers, publish};
 use crate::save::SchemeSections;
 use crate::snapshot_names::{DELTA, DELTA_CHANGES, KEYWORD};
@@ -32,6 +32,14 @@ pub(crate) struct Base<'a> {
     pub(crate) records: Option<u64>,
     /// The bound on failures of the base, which is the delta's, too.
     pub(crate) failure: FailureBound,
+    /// The place in a followed source up to which its changes are in.
+    pub(crate) followed: Option<Followed>,
+    /// The time of the first new change.
+    pub(crate) arrived: Option<SystemTime>,
+}
+
+fn milliseconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 /// Prepares changes as the delta of a version of `file`, and replaces the delta before. Returns its
@@ -61,6 +69,8 @@ pub(crate) fn write(
         scheme: SCHEME.to_owned(),
         entries: changes.len() as u64,
         records: base.records,
+        followed: base.followed.clone(),
+        arrived: base.arrived.map(milliseconds),
     };
     let json = serde_json::to_vec_pretty(&metadata)
         .map_err(|error| CoreError::malformed("the metadata", error, "values that JSON can represent"))?;

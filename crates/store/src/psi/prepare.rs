@@ -198,6 +198,7 @@ impl Set<'_> {
             goal: Some(Goal::Balanced.name().to_owned()),
             updated: None,
             updates: 0,
+            followed: None,
         }
     }
 }

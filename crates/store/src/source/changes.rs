@@ -6,15 +6,19 @@
 //! an empty field do not; in JSON, neither do `null` and an absent field. Any other mark is an
 //! error. The value columns of a deletion are ignored, and in JSON Lines they may be absent.
 
+use std::io::Cursor;
 use std::path::Path;
 
-use papir_core::Progress;
+use papir_core::{NoProgress, Progress};
 
 use super::format::Format;
+use super::input::Input;
 use super::read::read;
 use super::request::{Columns, Deletes, Request, Selection};
-use super::row::{Position, RowFilter};
+use super::row::{Position, RowFilter, SkippedRow};
+use super::{csv, jsonl};
 use crate::error::{Error, Result};
+use crate::names::name_of;
 
 /// The columns of a file of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,14 +58,8 @@ pub fn read_changes(
     columns: &ChangeColumns,
     progress: &dyn Progress,
 ) -> Result<Vec<ChangeRow>> {
-    let format = format.unwrap_or_else(|| Format::of(path));
-    if !matches!(format, Format::Csv | Format::JsonLines) {
-        return Err(Error::options(format!("changes from a {} source", format.name()), "csv or jsonl"));
-    }
-    let ChangeColumns { key, values, delete, longest_value } = columns;
-    let columns = Columns { key: Some(key), values, deletes: Deletes::Marked(delete.as_deref()) };
-    let selection = Selection::Whole;
-    let request = Request { path, format, columns, selection, longest: *longest_value, skip_bad: 0 };
+    let format = format_of_changes(path, format)?;
+    let request = request(path, format, columns, 0);
     let mut filter = RowFilter::new(&request);
     let mut changes = Vec::new();
     read(&request, progress, &mut |position, row| {
@@ -71,4 +69,65 @@ pub fn read_changes(
         Ok(())
     })?;
     Ok(changes)
+}
+
+/// The format of changes: CSV or JSON Lines.
+///
+/// # Errors
+/// [`Error::Options`] for another one.
+pub(crate) fn format_of_changes(path: &Path, format: Option<Format>) -> Result<Format> {
+    let format = format.unwrap_or_else(|| Format::of(path));
+    if matches!(format, Format::Csv | Format::JsonLines) {
+        return Ok(format);
+    }
+    Err(Error::options(format!("changes from a {} source", format.name()), "csv or jsonl"))
+}
+
+/// A part of a source that grows: whole rows.
+pub(crate) struct PartOfSource<'a> {
+    /// The source, for errors.
+    pub(crate) path: &'a Path,
+    pub(crate) format: Format,
+    /// The header of CSV, with its line's end; empty for JSON Lines.
+    pub(crate) header: &'a [u8],
+    pub(crate) rows: &'a [u8],
+    /// Number of lines before the rows.
+    pub(crate) lines: u64,
+}
+
+/// Reads the changes in a part of a source. Bad rows are skipped and returned if `skips` is set.
+///
+/// # Errors
+/// As [`read_changes`].
+pub(crate) fn changes_in(
+    part: &PartOfSource<'_>,
+    columns: &ChangeColumns,
+    skips: bool,
+) -> Result<(Vec<ChangeRow>, Vec<SkippedRow>)> {
+    let PartOfSource { path, format, header, rows, lines } = *part;
+    let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
+    let mut filter = RowFilter::new(&request);
+    let mut changes = Vec::new();
+    // The parser counts the header, which is not in front of these rows.
+    let before = lines - header.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let mut on_row = |position: Position<'_>, row| {
+        let line = before + position.number(0);
+        if let Some(row) = filter.keep(Position::Line(line), row)? {
+            changes.push(ChangeRow { key: row.key, value: row.value, line });
+        }
+        Ok(())
+    };
+    let text = Box::new(Cursor::new([header, rows].concat()));
+    let input = Input::of(name_of(path), text, &NoProgress);
+    match format {
+        Format::Csv => csv::rows(path, input, request.columns, &mut on_row)?,
+        _ => jsonl::rows(path, input, request.columns, &mut on_row)?,
+    };
+    Ok((changes, filter.skipped))
+}
+
+fn request<'a>(path: &'a Path, format: Format, columns: &'a ChangeColumns, skip_bad: u64) -> Request<'a> {
+    let ChangeColumns { key, values, delete, longest_value } = columns;
+    let columns = Columns { key: Some(key), values, deletes: Deletes::Marked(delete.as_deref()) };
+    Request { path, format, columns, selection: Selection::Whole, longest: *longest_value, skip_bad }
 }

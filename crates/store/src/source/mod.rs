@@ -73,6 +73,7 @@ mod row;
 mod sqlite;
 
 pub use changes::{ChangeColumns, ChangeRow, read_changes};
+pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
 pub use format::Format;
 pub(crate) use input::Input;
 pub(crate) use raw::records as raw_records;

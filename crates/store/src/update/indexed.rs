@@ -89,8 +89,8 @@ pub(super) fn counts(shape: &Shape, changes: &[Change]) -> ChangeCounts {
 
 /// A refused line.
 pub(super) struct BadLine {
-    line: u64,
-    reason: String,
+    pub(super) line: u64,
+    pub(super) reason: String,
 }
 
 impl BadLine {

@@ -1,18 +1,19 @@
 //! Merges a delta into its base.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use papir_core::cost::Rates;
 use papir_core::{Change, Progress};
 use papir_lookup::update::Changes;
 use rand_core::CryptoRng;
 
-use super::delta::base_of;
+use super::draft::base_of;
 use super::options::UpdateOptions;
 use super::report::UpdateReport;
 use super::{indexed, keyed, publish, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
+use crate::metadata::Metadata;
 use crate::publish::lock;
 use crate::snapshot::{OpenOptions, Snapshot};
 
@@ -62,13 +63,8 @@ pub fn merge(
             (counts, indexed::apply(rates, &base, &resolved, counts.inserted, rng, progress)?)
         }
     };
-    // Changes that the base already has: nothing is left of the delta, and the base stays.
     let Some(next) = next else {
-        let _deltas = lock_deltas(file)?;
-        let now = Delta::of(file, version, &OpenOptions::default())?;
-        if now.is_some_and(|now| now.server.version() == merged.server.version()) {
-            delta::remove(file, version)?;
-        }
+        remove_idle(file, &merged)?;
         return Ok(unchanged(base, counts));
     };
     let description = next.server.describe();
@@ -82,22 +78,30 @@ pub fn merge(
     let carry_over = |rng: &mut dyn CryptoRng| {
         deltas = Some(lock_deltas(file)?);
         let now = Delta::of(file, version, &OpenOptions::default())?;
-        let (now, records) = match &now {
-            Some(now) => (now.changes()?, now.metadata.records),
-            None => return Ok(()),
-        };
-        let left = now.since(&changes);
+        let Some(now) = now else { return Ok(()) };
+        let left = now.changes()?.since(&changes);
         if left.is_empty() {
             return Ok(());
         }
-        write(file, &Base { records, ..following }, &left, rng, progress).map(drop)
+        let (records, followed) = (now.metadata.records, now.metadata.followed);
+        write(file, &Base { records, followed, ..following }, &left, rng, progress).map(drop)
     };
     let update = UpdateOptions { keep: *keep, rates: rates.clone(), ..UpdateOptions::new(file, file) };
-    let former = (&base.metadata, version);
-    let report = publish(&update, former, counts, next, None, (rng, progress), carry_over)?;
+    let followed = merged.metadata.followed.or(base.metadata.followed.clone());
+    let former = Metadata { followed, ..base.metadata.clone() };
+    let report = publish(&update, (&former, version), counts, next, None, (rng, progress), carry_over)?;
     if keep.is_none() {
         delta::remove(file, version)?;
     }
     drop(deltas);
     Ok(report)
+}
+
+/// Removes a delta whose changes its base has already, unless there is a newer one. That of a followed
+/// source stays, because it says how far the source has been followed.
+fn remove_idle(file: &Path, delta: &Delta) -> Result<()> {
+    let _deltas = lock_deltas(file)?;
+    let now = Delta::of(file, delta.base, &OpenOptions::default())?;
+    let same = now.is_some_and(|now| now.server.version() == delta.server.version());
+    if same && delta.metadata.followed.is_none() { delta::remove(file, delta.base) } else { Ok(()) }
 }

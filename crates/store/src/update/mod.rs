@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`keyed`] | patches the keyword table, or builds it again if the changes do not fit |
 //! | [`indexed`] | replaces records; new records at the end need a setup of all records |
-//! | [`delta`] | publishes changes beside the snapshot |
+//! | [`delta`], [`draft`] | publishes changes beside the snapshot |
 //! | [`merge`] | merges them into the snapshot |
 //! | [`rollback`] | publishes the records of an earlier version as a new one |
 //! | [`prepare`] | prepares the changed records by the scheme's update, or all by a setup, whichever is cheaper |
@@ -12,6 +12,7 @@
 //! The new file replaces the old one once it is complete and durable.
 
 mod delta;
+mod draft;
 mod indexed;
 mod keyed;
 mod merge;
@@ -40,6 +41,7 @@ use crate::snapshot::{OpenOptions, Snapshot};
 use prepare::{Next, NextKeys};
 
 pub use delta::{DeltaReport, update_delta};
+pub(crate) use draft::Draft;
 pub use merge::{MergeOptions, merge};
 pub use options::{REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 pub use report::{Prediction, UpdateReport, Way};

@@ -73,7 +73,7 @@ impl UpdateOptions {
     }
 
     /// The columns to read.
-    pub(super) fn columns(&self, metadata: &Metadata, longest_value: u64) -> Result<ChangeColumns> {
+    pub(crate) fn columns(&self, metadata: &Metadata, longest_value: u64) -> Result<ChangeColumns> {
         let by_index = metadata.keyword.is_none();
         let key = self.key.clone().or_else(|| metadata.source.key.clone());
         let key = key.or_else(|| by_index.then(|| "index".to_owned()));

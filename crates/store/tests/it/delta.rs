@@ -5,12 +5,9 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::{NoProgress, Progress};
-use papir_lookup::{Lookup, Wanted};
-use papir_schemes::registry;
+use papir_lookup::Wanted;
 use papir_store::{
     BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign, Snapshot, UpdateOptions, Way,
     delta_file, merge, update, update_delta,
@@ -18,7 +15,7 @@ use papir_store::{
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 
-use crate::common::{client, folder, keyed, options, rng, run, source};
+use crate::common::{Served, folder, fresh, keyed, options, run, source};
 
 /// A database of words in scheme `plain`.
 fn words(folder: &Path, count: u64) -> PathBuf {
@@ -46,55 +43,12 @@ fn publish(file: &Path, text: &str) -> Result<Option<DeltaReport>, Error> {
     update_delta(&changes(file, text), None, &mut fresh(), &NoProgress)
 }
 
-/// A generator of its own for each version, so that their numbers differ.
-fn fresh() -> impl rand_core::CryptoRng {
-    static SEED: AtomicU8 = AtomicU8::new(0);
-    rng(SEED.fetch_add(1, Ordering::Relaxed))
-}
-
 fn merging(file: &Path) -> MergeOptions {
     MergeOptions { file: file.to_owned(), keep: None, rates: UpdateOptions::new(file, file).rates }
 }
 
 fn merged(file: &Path) -> papir_store::UpdateReport {
     merge(&merging(file), &mut fresh(), &NoProgress).unwrap()
-}
-
-/// A snapshot with the delta beside it, as a service answers them.
-struct Served {
-    base: Snapshot,
-    delta: Option<Delta>,
-    lookup: Lookup,
-}
-
-impl Served {
-    fn open(file: &Path) -> Self {
-        let base = Snapshot::open(file).unwrap();
-        let delta = Delta::of(file, base.server.version(), &OpenOptions::default()).unwrap();
-        let mut lookup = client(&base);
-        if let Some(delta) = &delta {
-            let part = delta.part();
-            let scheme = papir_core::erased::scheme_of_public(&part.bundle.scheme_public).unwrap();
-            let client = registry::by_id(scheme).unwrap().client(&part.bundle.scheme_public).unwrap();
-            lookup = lookup.with_delta(client, &part).unwrap();
-        }
-        Self { base, delta, lookup }
-    }
-
-    fn get(&self, wanted: Wanted<'_>) -> papir_lookup::Result<Option<Vec<u8>>> {
-        let pending = self.lookup.prepare_batch(None, &[wanted], &mut rng(9)).unwrap();
-        let (of_base, of_delta) = pending.queries().split_at(pending.answers()[0].count);
-        let ask = |server: &dyn ErasedServer, queries: &[Vec<u8>]| -> Vec<Vec<u8>> {
-            queries.iter().map(|query| server.answer(ErasedSession::default(), query).unwrap()).collect()
-        };
-        let mut answers = ask(self.base.server.as_ref(), of_base);
-        answers.extend(self.delta.iter().flat_map(|delta| ask(delta.server.as_ref(), of_delta)));
-        Ok(pending.finish_all(&answers)?.remove(0))
-    }
-
-    fn word(&self, word: &str) -> Option<String> {
-        self.get(Wanted::Key(word.as_bytes())).unwrap().map(|value| String::from_utf8(value).unwrap())
-    }
 }
 
 #[test]

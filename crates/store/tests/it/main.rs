@@ -7,6 +7,7 @@ mod delta;
 #[cfg(not(any(feature = "cloud", feature = "parquet", feature = "sqlite")))]
 mod features;
 mod fixtures;
+mod follow;
 mod killed;
 #[cfg(feature = "cloud")]
 mod remote;

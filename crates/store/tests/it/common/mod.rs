@@ -2,13 +2,14 @@
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use chacha20::ChaCha20Rng;
 use papir_core::NoProgress;
-use papir_core::erased::ErasedSession;
-use papir_lookup::{Bundle, Lookup, Pending};
+use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_lookup::{Bundle, Lookup, Pending, Wanted};
 use papir_schemes::registry;
-use papir_store::{BuildOptions, BuildReport, Error, Snapshot, build};
+use papir_store::{BuildOptions, BuildReport, Delta, Error, OpenOptions, Snapshot, build};
 use rand_core::SeedableRng;
 
 pub fn rng(seed: u8) -> ChaCha20Rng {
@@ -83,4 +84,47 @@ pub fn by_key(snapshot: &Snapshot, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
 
 pub fn by_index(snapshot: &Snapshot, index: u64) -> Vec<u8> {
     finish(snapshot, client(snapshot).prepare_index(index, &mut rng(3)).unwrap()).unwrap()
+}
+
+/// A generator of its own for each version, so that their numbers differ.
+pub fn fresh() -> impl rand_core::CryptoRng {
+    static SEED: AtomicU8 = AtomicU8::new(0);
+    rng(SEED.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A snapshot with the delta beside it, as a service answers them.
+pub struct Served {
+    pub base: Snapshot,
+    pub delta: Option<Delta>,
+    lookup: Lookup,
+}
+
+impl Served {
+    pub fn open(file: &Path) -> Self {
+        let base = Snapshot::open(file).unwrap();
+        let delta = Delta::of(file, base.server.version(), &OpenOptions::default()).unwrap();
+        let mut lookup = client(&base);
+        if let Some(delta) = &delta {
+            let part = delta.part();
+            let scheme = papir_core::erased::scheme_of_public(&part.bundle.scheme_public).unwrap();
+            let client = registry::by_id(scheme).unwrap().client(&part.bundle.scheme_public).unwrap();
+            lookup = lookup.with_delta(client, &part).unwrap();
+        }
+        Self { base, delta, lookup }
+    }
+
+    pub fn get(&self, wanted: Wanted<'_>) -> papir_lookup::Result<Option<Vec<u8>>> {
+        let pending = self.lookup.prepare_batch(None, &[wanted], &mut rng(9)).unwrap();
+        let (of_base, of_delta) = pending.queries().split_at(pending.answers()[0].count);
+        let ask = |server: &dyn ErasedServer, queries: &[Vec<u8>]| -> Vec<Vec<u8>> {
+            queries.iter().map(|query| server.answer(ErasedSession::default(), query).unwrap()).collect()
+        };
+        let mut answers = ask(self.base.server.as_ref(), of_base);
+        answers.extend(self.delta.iter().flat_map(|delta| ask(delta.server.as_ref(), of_delta)));
+        Ok(pending.finish_all(&answers)?.remove(0))
+    }
+
+    pub fn word(&self, word: &str) -> Option<String> {
+        self.get(Wanted::Key(word.as_bytes())).unwrap().map(|value| String::from_utf8(value).unwrap())
+    }
 }

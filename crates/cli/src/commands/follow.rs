@@ -1,0 +1,168 @@
+//! `papir follow`: publishes the changes of a source as they arrive.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use papir_plan::units::parse_bytes;
+use papir_store::{FollowOptions, OnBadRow, UpdateOptions};
+use serde_json::json;
+
+use super::update::{ChangesFormat, explain};
+use crate::failure::Outcome;
+use crate::following::{Event, Following};
+use crate::spans::Span;
+
+/// Publish the changes of a source as they arrive.
+///
+/// The source is a CSV or JSON Lines file that grows, or standard input, with rows like those of `papir
+/// update`. Each new version is a delta beside the prepared database. It states how far the source was
+/// followed: after a restart, every change of a file is in exactly once. What a process took from standard
+/// input and did not publish is lost with it. Run it on the machine of the database's owner; `papir serve
+/// --watch` takes the versions, and `papir serve --follow` does both in one process.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The source: a .csv, .jsonl or .ndjson file that grows, or - for standard input.
+    source: PathBuf,
+    /// The prepared database to change.
+    #[arg(long, value_name = "FILE")]
+    publish: PathBuf,
+    /// The format of the source [default: from the extension].
+    #[arg(long)]
+    format: Option<ChangesFormat>,
+    /// The column or field of the keys or record numbers; by default that of the database's source, or
+    /// `index` if it had none.
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
+    /// The columns or fields of the values, separated by commas; by default those of the database's
+    /// source, or `value` if it was raw.
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    value: Vec<String>,
+    /// The column or field that marks deletions.
+    #[arg(long, value_name = "COLUMN")]
+    delete_column: Option<String>,
+    #[command(flatten)]
+    pace: Pace,
+    /// Publish what is there, and exit.
+    #[arg(long)]
+    once: bool,
+    /// Print one JSON object per line for each version, merge and skipped row.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How often versions are published and merged, and what happens to bad rows.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Pace {
+    /// Shortest time from one version to the next.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    every: Span,
+    /// Merge the delta in the background once it has this share of its most bytes, in per cent.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    merge_at: Option<u8>,
+    /// The most that the delta may have, tags and lengths included [default: 4MiB].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    delta_bytes: Option<u64>,
+    /// Leave bad rows out and report them, instead of stopping.
+    #[arg(long)]
+    skip_bad: bool,
+}
+
+impl Pace {
+    /// An option that was given although no source is followed.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--merge-at", self.merge_at.is_some()),
+            ("--delta-bytes", self.delta_bytes.is_some()),
+            ("--skip-bad", self.skip_bad),
+        ];
+        options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
+    /// How a source is followed at this pace.
+    pub(crate) fn following(&self, update: UpdateOptions, once: bool) -> Following {
+        let on_bad = if self.skip_bad { OnBadRow::Skip } else { OnBadRow::Stop };
+        Following {
+            options: FollowOptions { update, on_bad, most: self.delta_bytes },
+            every: self.every.0,
+            merge_at: self.merge_at,
+            once,
+        }
+    }
+}
+
+const EXAMPLES: &str = "Examples:
+  papir follow changes.jsonl --publish words.papir --merge-at 75
+  tail -F changes.csv | papir follow - --format csv --publish words.papir --every 500ms
+  papir follow changes.jsonl --publish words.papir --once";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
+    papir_research::register()?;
+    let update = UpdateOptions {
+        format: arguments.format.map(Into::into),
+        key: arguments.key.clone(),
+        values: arguments.value.clone(),
+        delete: arguments.delete_column.clone(),
+        rates: papir_plan::rates_file::load(None)?.rates,
+        ..UpdateOptions::new(&arguments.publish, &arguments.source)
+    };
+    let following = arguments.pace.following(update, arguments.once);
+    // A signal ends the process: everything that it published is durable, and nothing else is lost.
+    let mut printed = Ok(());
+    let followed = following.run(&AtomicBool::new(false), &mut |event| {
+        if printed.is_ok() {
+            printed = print(&event, arguments.json);
+        }
+    });
+    followed.map_err(explain)?;
+    printed?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(event: &Event<'_>, as_json: bool) -> std::io::Result<()> {
+    let line = if as_json { json_line(event) } else { text_line(event) };
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+fn text_line(event: &Event<'_>) -> String {
+    match event {
+        Event::Published(report, time) => format!(
+            "version {}: {} rows in {:.0} ms, {} changes since the last merge",
+            report.metadata.version,
+            report.rows,
+            time.as_secs_f64() * 1e3,
+            report.metadata.entries,
+        ),
+        Event::Skipped(row) => format!("skipped {}: {}", row.place, row.reason),
+        Event::Merged(report, time) => {
+            format!("merged into version {} in {:.1} s", report.metadata.version, time.as_secs_f64())
+        }
+    }
+}
+
+fn json_line(event: &Event<'_>) -> String {
+    let object = match event {
+        Event::Published(report, time) => json!({
+            "event": "published",
+            "version": report.metadata.version,
+            "rows": report.rows,
+            "entries": report.metadata.entries,
+            "bytes": report.bytes,
+            "most_bytes": report.most,
+            "seconds": time.as_secs_f64(),
+        }),
+        Event::Skipped(row) => json!({ "event": "skipped", "place": row.place, "reason": row.reason }),
+        Event::Merged(report, time) => json!({
+            "event": "merged",
+            "version": report.metadata.version,
+            "seconds": time.as_secs_f64(),
+        }),
+    };
+    object.to_string()
+}

@@ -1,0 +1,116 @@
+//! `papir follow` and `papir serve --follow`.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+fn build(folder: &Folder) -> String {
+    let rows: String = (0..200).map(|i| format!("word {i},meaning {i}\n")).collect();
+    let (source, out) =
+        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
+    succeeds(&["build", &source, "--out", &out, "--key", "word", "--value", "meaning", "--room", "10"]);
+    out
+}
+
+fn append(file: &str, rows: &[(&str, Option<&str>)]) {
+    let row = |(word, meaning): &(&str, Option<&str>)| match meaning {
+        Some(meaning) => format!("{{\"word\":\"{word}\",\"meaning\":\"{meaning}\"}}\n"),
+        None => format!("{{\"word\":\"{word}\",\"_delete\":true}}\n"),
+    };
+    let text: String = rows.iter().map(row).collect();
+    OpenOptions::new().append(true).open(file).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_service_follows_a_source_and_merges_in_the_background() {
+    let folder = Folder::new();
+    let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
+    let more = ["--follow", &changes, "--every", "50ms", "--merge-at", "1", "--delta-bytes", "8KiB"];
+    let service = Service::start(&[&words], &more);
+    let get = |key: &str| papir(&["get", &service.url, key]);
+    append(&changes, &[("word 1", Some("one")), ("word 2", None), ("fresh", Some("added"))]);
+    until("the changes are answered", || get("word 1").stdout == b"one");
+    assert_eq!((get("fresh").stdout, get("word 2").status.code()), (b"added".to_vec(), Some(1)));
+    assert_eq!(get("word 3").stdout, b"meaning 3");
+    let metric = |line: &str| {
+        let text = succeeds(&["inspect", &words, "--json"]);
+        let inspected: Value = serde_json::from_str(&text).unwrap();
+        inspected[line].clone()
+    };
+    let first = metric("version");
+    // 83 bytes are 1 per cent: each of the next versions starts a merge.
+    let long = "m".repeat(90);
+    append(&changes, &[("word 4", Some(&long))]);
+    until("the delta is merged", || metric("version") != first);
+    append(&changes, &[("word 5", Some("five"))]);
+    until("the next change is answered", || get("word 5").stdout == b"five");
+    for (key, expected) in
+        [("word 1", b"one".to_vec()), ("word 4", long.into_bytes()), ("fresh", b"added".to_vec())]
+    {
+        assert_eq!(get(key).stdout, expected, "{key}");
+    }
+    assert_eq!(get("word 2").status.code(), Some(1));
+}
+
+#[test]
+fn standard_input_is_followed_until_it_ends() {
+    let folder = Folder::new();
+    let words = build(&folder);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+        .args(["follow", "-", "--format", "jsonl", "--publish", &words, "--every", "10ms", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"{\"word\":\"word 1\",\"meaning\":\"one\"}\n").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(
+        (&first["event"], &first["rows"], &first["entries"]),
+        (&"published".into(), &1.into(), &1.into())
+    );
+    input.write_all(b"{\"word\":\"word 2\",\"meaning\":\"two\"}").unwrap();
+    drop(input);
+    let second: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&second["rows"], &second["entries"]), (&1.into(), &2.into()), "without a line end");
+    assert!(child.wait().unwrap().success() && lines.next().is_none());
+}
+
+#[test]
+fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
+    let folder = Folder::new();
+    let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
+    append(&changes, &[("word 1", Some("one"))]);
+    let follow = ["follow", &changes, "--publish", &words, "--once"];
+    assert!(succeeds(&follow).contains(": 1 rows in "), "one version");
+    assert_eq!(succeeds(&follow), "", "nothing twice");
+    OpenOptions::new().append(true).open(&changes).unwrap().write_all(b"{\"word\":\"torn\"}\n").unwrap();
+    append(&changes, &[("word 2", Some("two"))]);
+    fails_with(&follow, &["changes.jsonl, line 2: no column `meaning`"]);
+    let output = succeeds(&[&follow[..], &["--skip-bad"]].concat());
+    assert!(
+        output.contains("skipped line 2: no column `meaning`") && output.contains(": 1 rows in "),
+        "{output}"
+    );
+    fails_with(&["serve", &words, "--merge-at", "50"], &["--merge-at without a source to follow"]);
+    let full = ["--delta-bytes", "20"];
+    append(&changes, &[("word 3", Some("three"))]);
+    fails_with(&[&follow[..], &full].concat(), &["at most 20 bytes: merge them first"]);
+    let merged = succeeds(&[&follow[..], &full, &["--merge-at", "100"]].concat());
+    assert!(merged.contains("merged into version ") && merged.contains(": 1 rows in "), "{merged}");
+}

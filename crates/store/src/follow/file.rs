@@ -1,0 +1,93 @@
+//! What was appended to a file.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::rows::{first_row, lines, whole_rows};
+use crate::error::{Error, Result};
+use crate::metadata::Followed;
+use crate::source::Format;
+
+/// Bytes before a place that identify the source.
+const BEFORE: u64 = 4096;
+/// Longest header of CSV in bytes.
+const MAX_HEADER: u64 = 1 << 20;
+
+/// Whole rows of a source, and the place after them.
+pub(super) struct Arrived {
+    /// The header of CSV; empty for JSON Lines.
+    pub(super) header: Vec<u8>,
+    pub(super) rows: Vec<u8>,
+    /// Number of lines before the rows.
+    pub(super) lines: u64,
+    /// The place after the rows; `None` for a source that cannot be read again.
+    pub(super) after: Option<Followed>,
+}
+
+/// Reads the whole rows after a place, at most `most` bytes of them; `None` if there are none yet.
+///
+/// # Errors
+/// [`Error::Unreadable`] for a source that is not the one that the place is in, for a row longer than
+/// `most` bytes, and [`papir_core::Error::Io`].
+pub(super) fn arrived(
+    path: &Path,
+    format: Format,
+    from: Option<&Followed>,
+    most: u64,
+) -> Result<Option<Arrived>> {
+    let mut file = File::open(path).map_err(Error::io("opening", path))?;
+    let length = file.metadata().map_err(Error::io("reading", path))?.len();
+    let mut part = |start: u64, most: u64| {
+        let mut bytes = Vec::new();
+        let read =
+            file.seek(SeekFrom::Start(start)).and_then(|_| (&mut file).take(most).read_to_end(&mut bytes));
+        read.map(|_| bytes).map_err(Error::io("reading", path))
+    };
+    let header = match format {
+        Format::Csv => {
+            let begin = part(0, MAX_HEADER.min(length))?;
+            let Some(end) = first_row(format, &begin) else { return Ok(None) };
+            begin[..end].to_vec()
+        }
+        _ => Vec::new(),
+    };
+    let (start, before) = match from {
+        Some(from) => (from.bytes, from.lines),
+        None => (header.len() as u64, lines(&header)),
+    };
+    if let Some(from) = from {
+        check(path, from, length, &part(from.bytes.saturating_sub(BEFORE), from.bytes.min(BEFORE))?)?;
+    }
+    let mut rows = part(start, most)?;
+    let whole = whole_rows(format, &rows);
+    if whole == 0 && rows.len() as u64 == most {
+        let reason = format!("line {}: a row of more than {most} bytes: expected a shorter one", before + 1);
+        return Err(Error::unreadable(path, reason));
+    }
+    if whole == 0 {
+        return Ok(None);
+    }
+    rows.truncate(whole);
+    let bytes = start + whole as u64;
+    let last = part(bytes.saturating_sub(BEFORE), bytes.min(BEFORE))?;
+    let after = Followed { bytes, lines: before + lines(&rows), before: hash(&last) };
+    Ok(Some(Arrived { header, rows, lines: before, after: Some(after) }))
+}
+
+/// Refuses a source that was truncated or replaced.
+fn check(path: &Path, from: &Followed, length: u64, before: &[u8]) -> Result<()> {
+    let expected = format!("the source that was followed, with {} bytes or more", from.bytes);
+    if length < from.bytes {
+        return Err(Error::unreadable(path, format!("{length} bytes: expected {expected}")));
+    }
+    if hash(before) != from.before {
+        let found = format!("other text before byte {}", from.bytes);
+        return Err(Error::unreadable(path, format!("{found}: expected {expected}")));
+    }
+    Ok(())
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}

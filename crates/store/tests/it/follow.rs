@@ -1,0 +1,188 @@
+//! Following a source that grows: every change is in exactly once, whatever is interrupted.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions as FileOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use papir_core::NoProgress;
+use papir_store::{
+    Delta, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, Snapshot, Step, UpdateOptions, merge,
+};
+
+use crate::common::{Served, folder, fresh, keyed, options, run, source};
+
+struct Source {
+    path: PathBuf,
+    file: PathBuf,
+}
+
+impl Source {
+    /// A database of 20 words, and an empty source beside it.
+    fn new(folder: &Path, name: &str) -> Self {
+        let rows: String = (0..20).map(|i| format!("word {i},meaning {i}\n")).collect();
+        let csv = source(folder, "words.csv", format!("word,meaning\n{rows}"));
+        let options = keyed(&csv, "word", &["meaning"]);
+        run(&options).unwrap();
+        Self { path: source(folder, name, ""), file: options.out }
+    }
+
+    fn append(&self, text: &str) {
+        FileOptions::new().append(true).open(&self.path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn options(&self, on_bad: OnBadRow) -> FollowOptions {
+        let delete = self.path.extension().is_some_and(|end| end == "csv").then(|| "gone".to_owned());
+        FollowOptions {
+            update: UpdateOptions { delete, ..UpdateOptions::new(&self.file, &self.path) },
+            on_bad,
+            most: None,
+        }
+    }
+
+    fn follower(&self) -> Follower {
+        Follower::new(self.options(OnBadRow::Stop)).unwrap()
+    }
+
+    fn merge(&self) {
+        let rates = UpdateOptions::new(&self.file, &self.file).rates;
+        let options = MergeOptions { file: self.file.clone(), keep: None, rates };
+        merge(&options, &mut fresh(), &NoProgress).unwrap();
+    }
+
+    fn followed(&self) -> Option<u64> {
+        let base = Snapshot::open(&self.file).unwrap();
+        let delta = Delta::of(&self.file, base.server.version(), &OpenOptions::default()).unwrap();
+        let of_base = base.metadata.followed;
+        delta.map_or(of_base, |delta| delta.metadata.followed).map(|followed| followed.bytes)
+    }
+}
+
+fn step(follower: &mut Follower) -> papir_store::Result<Step> {
+    follower.step(&mut fresh(), &NoProgress)
+}
+
+fn check(source: &Source, expected: &[(&str, Option<&str>)]) {
+    let served = Served::open(&source.file);
+    for (word, value) in expected {
+        assert_eq!(served.word(word).as_deref(), *value, "{word}");
+    }
+}
+
+#[test]
+fn rows_are_published_as_they_arrive_and_torn_ones_wait() {
+    for (name, [first, torn, rest]) in [
+        (
+            "changes.jsonl",
+            ["{\"word\":\"word 1\",\"meaning\":\"one\"}\n", "{\"word\":\"word 2\",", "\"_delete\":true}\n"],
+        ),
+        ("changes.csv", ["word,meaning,gone\nword 1,one,\n", "word 2,\"tw\n", "o\",yes\n"]),
+    ] {
+        let folder = folder();
+        let source = Source::new(folder.path(), name);
+        let mut follower = source.follower();
+        assert!(!step(&mut follower).unwrap().arrived, "nothing yet");
+        source.append(first);
+        let published = step(&mut follower).unwrap().published.unwrap();
+        assert_eq!((published.rows, published.metadata.entries), (1, 1));
+        assert!(published.metadata.arrived.is_some());
+        source.append(torn);
+        assert!(!step(&mut follower).unwrap().arrived, "torn");
+        check(&source, &[("word 1", Some("one")), ("word 2", Some("meaning 2"))]);
+        source.append(rest);
+        assert_eq!(step(&mut follower).unwrap().published.unwrap().metadata.entries, 2);
+        check(&source, &[("word 1", Some("one")), ("word 2", None), ("word 3", Some("meaning 3"))]);
+        assert!(!step(&mut follower).unwrap().arrived && !follower.has_ended());
+        assert_eq!(source.followed(), Some(fs::metadata(&source.path).unwrap().len()));
+    }
+}
+
+#[test]
+fn after_a_restart_or_a_merge_every_change_is_in_once() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.jsonl");
+    let (mut map, mut rows) = (BTreeMap::new(), 0);
+    for round in 0..6 {
+        let mut text = String::new();
+        for i in 0..3 {
+            let (word, value) = (format!("word {}", (round + i) % 5), format!("{round} {i}"));
+            text += &format!("{{\"word\":\"{word}\",\"meaning\":\"{value}\"}}\n");
+            map.insert(word, value);
+        }
+        source.append(&text);
+        // A follower of its own, as after a restart.
+        rows += step(&mut source.follower()).unwrap().published.unwrap().rows;
+        if round % 2 == 1 {
+            source.merge();
+        }
+        let expected: Vec<_> =
+            map.iter().map(|(word, value)| (word.as_str(), Some(value.as_str()))).collect();
+        check(&source, &expected);
+        assert!(!step(&mut source.follower()).unwrap().arrived, "nothing twice");
+    }
+    assert_eq!(rows, 18);
+}
+
+#[test]
+fn bad_rows_are_named_and_stop_or_are_skipped() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.csv");
+    source.append("word,meaning,gone\nword 1,one,\n");
+    step(&mut source.follower()).unwrap();
+    source.append("word 2,two,\nword 3,three\nword 4,four,perhaps\nword 5,five,\n");
+    let error = step(&mut source.follower()).unwrap_err().to_string();
+    assert!(error.contains("changes.csv, line 4: 2 fields"), "{error}");
+    check(&source, &[("word 1", Some("one")), ("word 2", Some("meaning 2"))]);
+    let mut skipping = Follower::new(source.options(OnBadRow::Skip)).unwrap();
+    let taken = step(&mut skipping).unwrap();
+    let places: Vec<_> = taken.skipped.iter().map(|row| row.place.as_str()).collect();
+    assert_eq!(places, ["line 4", "line 5"]);
+    check(&source, &[("word 2", Some("two")), ("word 3", Some("meaning 3")), ("word 5", Some("five"))]);
+}
+
+#[test]
+fn rows_that_do_not_fit_the_database_are_named() {
+    let folder = folder();
+    let mut build = options(&source(folder.path(), "numbers.bin", [7; 20]));
+    build.record_bytes = Some(2);
+    run(&build).unwrap();
+    let path = source(folder.path(), "changes.csv", "index,value\n3,ab\n12,cd\n10,ef\n");
+    let of = |on_bad| {
+        let update = UpdateOptions::new(&build.out, &path);
+        Follower::new(FollowOptions { update, on_bad, most: None }).unwrap()
+    };
+    let error = step(&mut of(OnBadRow::Stop)).unwrap_err().to_string();
+    assert!(error.contains("line 3: record 12 is new: expected 11"), "{error}");
+    let taken = step(&mut of(OnBadRow::Skip)).unwrap();
+    assert_eq!((taken.skipped.len(), taken.published.unwrap().metadata.records), (1, Some(11)));
+}
+
+#[test]
+fn another_source_is_found() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.jsonl");
+    source.append("{\"word\":\"word 1\",\"meaning\":\"one\"}\n");
+    step(&mut source.follower()).unwrap();
+    fs::write(&source.path, "{\"word\":\"word 1\",\"meaning\":\"1\"}\n").unwrap();
+    let error = step(&mut source.follower()).unwrap_err().to_string();
+    assert!(error.contains("expected the source that was followed"), "{error}");
+    fs::write(&source.path, "{\"word\":\"word 1\",\"meaning\":\"two\"}\n{}\n").unwrap();
+    let error = step(&mut source.follower()).unwrap_err().to_string();
+    assert!(error.contains("other text before byte"), "{error}");
+}
+
+#[test]
+fn a_full_delta_stops_and_goes_on_after_a_merge() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.jsonl");
+    let mut follower =
+        Follower::new(FollowOptions { most: Some(100), ..source.options(OnBadRow::Stop) }).unwrap();
+    let row = |i: usize| format!("{{\"word\":\"new {i}\",\"meaning\":\"{i:020}\"}}\n");
+    source.append(&(row(0) + &row(1) + &row(2)));
+    step(&mut follower).unwrap();
+    source.append(&row(3));
+    assert_eq!(step(&mut follower).unwrap_err().code(), "delta_full");
+    source.merge();
+    assert_eq!(step(&mut follower).unwrap().published.unwrap().metadata.entries, 1);
+    check(&source, &[("new 0", Some("00000000000000000000")), ("new 3", Some("00000000000000000003"))]);
+}
