@@ -5,24 +5,10 @@ use rand_core::CryptoRng;
 
 use super::draft::Draft;
 use super::options::UpdateOptions;
-use crate::delta::{DeltaMetadata, lock_deltas};
+use super::report::DeltaReport;
+use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::source::read_changes;
-
-/// Result of an update of a delta.
-#[derive(Clone, Debug)]
-pub struct DeltaReport {
-    /// The delta's metadata.
-    pub metadata: DeltaMetadata,
-    /// Rows of the file of changes.
-    pub rows: u64,
-    /// Rows that replace an earlier change of the same key since the base, in the file or the delta.
-    pub superseded: u64,
-    /// Bytes of all changes since the base: values, tags and lengths.
-    pub bytes: u64,
-    /// The most that they may have.
-    pub most: u64,
-}
 
 /// Publishes changes as a delta beside the snapshot, with those of the delta before. The snapshot itself
 /// stays as it is. Returns `None` if there are no changes at all.

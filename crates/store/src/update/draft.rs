@@ -7,8 +7,8 @@ use papir_core::{Description, Progress, Shape};
 use papir_lookup::delta::{DeltaChanges, MAX_DELTA_VALUE_BYTES};
 use rand_core::CryptoRng;
 
-use super::delta::DeltaReport;
 use super::indexed::{BadLine, resolve};
+use super::report::DeltaReport;
 use crate::delta::{Base, Delta, MAX_DELTA_BYTES, check_base, write};
 use crate::error::{Error, Result};
 use crate::metadata::{Followed, Metadata};

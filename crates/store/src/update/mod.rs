@@ -40,11 +40,11 @@ use crate::signing::{Signing, log_to_continue};
 use crate::snapshot::{OpenOptions, Snapshot};
 use prepare::{Next, NextKeys};
 
-pub use delta::{DeltaReport, update_delta};
+pub use delta::update_delta;
 pub(crate) use draft::Draft;
 pub use merge::{MergeOptions, merge};
 pub use options::{REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
-pub use report::{Prediction, UpdateReport, Way};
+pub use report::{DeltaReport, Prediction, UpdateReport, Way};
 pub use rollback::{Earlier, RollbackOptions, rollback};
 
 /// Updates a snapshot. If nothing changes, no file is written. The old file stays intact if the

@@ -1,4 +1,4 @@
-//! Report of an update.
+//! Reports of updates.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use papir_checkpoint::Leaf;
 use papir_core::{Description, Version};
 use papir_lookup::update::{ChangeCounts, RebuildReason};
 
+use crate::delta::DeltaMetadata;
 use crate::metadata::Metadata;
 
 /// Result of an update.
@@ -23,6 +24,21 @@ pub struct UpdateReport {
     pub snapshot_bytes: u64,
     /// The leaf of a signed version; `None` without a signature, or if nothing changed.
     pub checkpoint: Option<Leaf>,
+}
+
+/// Result of an update of a delta.
+#[derive(Clone, Debug)]
+pub struct DeltaReport {
+    /// The delta's metadata.
+    pub metadata: DeltaMetadata,
+    /// Rows of the file of changes.
+    pub rows: u64,
+    /// Rows that replace an earlier change of the same key since the base, in the file or the delta.
+    pub superseded: u64,
+    /// Bytes of all changes since the base: values, tags and lengths.
+    pub bytes: u64,
+    /// The most that they may have.
+    pub most: u64,
 }
 
 /// Predicted times in seconds, from the rates in [`super::UpdateOptions::rates`].
