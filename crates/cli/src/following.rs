@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use papir_core::NoProgress;
 use papir_store::{
-    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport, merge,
+    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport, Way, merge,
 };
 
 /// Pause between two looks at the source.
@@ -74,14 +74,16 @@ impl Following {
                     }
                 }
                 // There is no room before a merge, so the next version waits for it.
-                Err(Error::DeltaFull { .. }) if self.merge_at.is_some() => {
+                Err(error @ Error::DeltaFull { .. }) if self.merge_at.is_some() => {
                     let running = merging.take().unwrap_or_else(|| self.start_merge());
-                    finish(Some(running), on_event)?;
+                    if finish(Some(running), on_event)? == Some(Way::Unchanged) {
+                        return Err(error);
+                    }
                 }
                 Err(error) => return Err(error),
             }
         }
-        finish(merging, on_event)
+        finish(merging, on_event).map(drop)
     }
 
     fn is_full(&self, report: &DeltaReport) -> bool {
@@ -100,13 +102,14 @@ impl Following {
     }
 }
 
-/// Waits for a merge, if one is running.
-fn finish(merging: Option<Merging>, on_event: &mut dyn FnMut(Event<'_>)) -> papir_store::Result<()> {
-    let Some(merging) = merging else { return Ok(()) };
+/// Waits for a merge, if one is running. Returns what it did.
+fn finish(merging: Option<Merging>, on_event: &mut dyn FnMut(Event<'_>)) -> papir_store::Result<Option<Way>> {
+    let Some(merging) = merging else { return Ok(None) };
     let (merged, time) = merging.join().map_err(|_| {
         let source = std::io::Error::other("it panicked");
         papir_core::Error::Io { what: "merging".to_owned(), source }
     })?;
-    on_event(Event::Merged(&merged?, time));
-    Ok(())
+    let merged = merged?;
+    on_event(Event::Merged(&merged, time));
+    Ok(Some(merged.way))
 }

@@ -201,9 +201,18 @@ impl Database {
         self.lookups_per_key().unwrap_or(1).div_ceil(self.base.description.limits.batch.max(1))
     }
 
-    /// Maximum number of queries in one request.
+    /// Maximum number of queries in one request; with a delta, of those to the snapshot.
     pub(crate) fn max_batch(&self) -> usize {
-        self.base.max_batch
+        let Some(delta) = &self.delta else { return self.base.max_batch };
+        // Those to the delta have at most as many bytes as those to a snapshot.
+        let lookups = BATCH_BYTES as usize / delta.bytes_of(1).max(1);
+        let fitting = lookups * self.base.records_per_lookup() / self.base.capacity();
+        fitting.min(self.base.max_batch).max(self.base.queries_of(1))
+    }
+
+    /// Maximum number of lookups in one request.
+    fn max_lookups(&self) -> usize {
+        self.base.lookups_in(self.max_batch())
     }
 
     /// Bytes of the snapshot file; 0 for a database without one.
@@ -227,9 +236,8 @@ impl Database {
 
     /// Length in bytes of the largest batch of queries.
     pub(crate) fn body_limit(&self) -> usize {
-        let most = self.base.lookups_in(self.base.max_batch);
-        let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(most));
-        self.base.max_batch * self.base.query_bytes + changes
+        let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(self.max_lookups()));
+        self.max_batch() * self.base.query_bytes + changes
     }
 
     /// Splits a body into the queries to the snapshot and those to the delta, which are for the same
@@ -238,7 +246,7 @@ impl Database {
         let Some(delta) = &self.delta else { return Some((body, &[])) };
         let of_base = |lookups| self.base.queries_of(lookups) * self.base.query_bytes;
         let fits = |lookups: &usize| of_base(*lookups) + delta.bytes_of(*lookups) == body.len();
-        let lookups = (1..=self.base.lookups_in(self.base.max_batch)).find(fits)?;
+        let lookups = (1..=self.max_lookups()).find(fits)?;
         Some(body.split_at(of_base(lookups)))
     }
 
@@ -271,17 +279,21 @@ impl Database {
 
     /// Number of concatenated queries, to the snapshot and to the delta.
     pub(crate) fn count(&self, body: &[u8]) -> usize {
-        let (queries, changes) = self.parts(body).unwrap_or((body, &[]));
-        let of_delta = self.delta.as_ref().map_or(0, |delta| delta.count(changes));
-        queries.len() / self.each(queries) + of_delta
+        let changes = self.parts(body).map_or(&[][..], |(_, changes)| changes);
+        self.count_of_base(body) + self.delta.as_ref().map_or(0, |delta| delta.count(changes))
+    }
+
+    /// Number of concatenated queries to the snapshot.
+    fn count_of_base(&self, body: &[u8]) -> usize {
+        let queries = self.parts(body).map_or(body, |(queries, _)| queries);
+        queries.len() / self.each(queries)
     }
 
     /// Number of queries in a body of this length, at least 1 and at most the largest batch. An
     /// unknown length counts as the largest batch.
     pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
         let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(1));
-        let (query, most) =
-            ((self.base.query_bytes + changes).max(1) as u64, self.base.max_batch.max(1) as u64);
+        let (query, most) = ((self.base.query_bytes + changes).max(1) as u64, self.max_batch().max(1) as u64);
         length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
     }
 
@@ -330,7 +342,7 @@ impl Database {
     pub(crate) fn fit_together<'q>(&self, request: &'q [u8], others: impl Iterator<Item = &'q [u8]>) -> bool {
         let (mut queries, mut bytes) = (0, 0u64);
         for body in others.chain([request]) {
-            queries += self.count(body);
+            queries += self.count_of_base(body);
             bytes = bytes.saturating_add(self.footprint(body));
         }
         queries <= MAX_BATCH && bytes <= BATCH_BYTES
@@ -340,8 +352,8 @@ impl Database {
     /// is larger, and the client's keys.
     fn footprint(&self, body: &[u8]) -> u64 {
         let Sizes { query, answer, keys, .. } = self.base.description.sizes;
-        let (queries, changes) = self.parts(body).unwrap_or((body, &[]));
-        let count = (queries.len() / self.each(queries)) as u64;
+        let (count, changes) =
+            (self.count_of_base(body) as u64, self.parts(body).map_or(&[][..], |(_, changes)| changes));
         let of_delta = self.delta.as_ref().map_or(0, |delta| delta.footprint(changes));
         count.saturating_mul(query.max(answer)).saturating_add(keys).saturating_add(of_delta)
     }

@@ -11,6 +11,8 @@ use crate::source::Format;
 
 /// Bytes before a place that identify the source.
 const BEFORE: u64 = 4096;
+/// Longest row in bytes.
+const MAX_ROW: u64 = 1 << 20;
 /// Longest header of CSV in bytes.
 const MAX_HEADER: u64 = 1 << 20;
 
@@ -25,11 +27,11 @@ pub(super) struct Arrived {
     pub(super) after: Option<Followed>,
 }
 
-/// Reads the whole rows after a place, at most `most` bytes of them; `None` if there are none yet.
+/// Reads the whole rows after a place, one or at most `most` bytes of them; `None` if there are none yet.
 ///
 /// # Errors
 /// [`Error::Unreadable`] for a source that is not the one that the place is in, for a row longer than
-/// `most` bytes, and [`papir_core::Error::Io`].
+/// [`MAX_ROW`], and [`papir_core::Error::Io`].
 pub(super) fn arrived(
     path: &Path,
     format: Format,
@@ -60,10 +62,14 @@ pub(super) fn arrived(
         check(path, from, length, &part(from.bytes.saturating_sub(BEFORE), from.bytes.min(BEFORE))?)?;
     }
     let mut rows = part(start, most)?;
+    if rows.len() as u64 == most && whole_rows(format, &rows) == 0 {
+        rows = part(start, MAX_ROW)?;
+        rows.truncate(first_row(format, &rows).unwrap_or(rows.len()));
+    }
     let whole = whole_rows(format, &rows);
-    if whole == 0 && rows.len() as u64 == most {
-        let reason = format!("line {}: a row of more than {most} bytes: expected a shorter one", before + 1);
-        return Err(Error::unreadable(path, reason));
+    if whole == 0 && rows.len() as u64 == MAX_ROW {
+        let found = format!("line {}: a row of more than {MAX_ROW} bytes", before + 1);
+        return Err(Error::unreadable(path, format!("{found}: expected a shorter one")));
     }
     if whole == 0 {
         return Ok(None);

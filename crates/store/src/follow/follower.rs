@@ -14,8 +14,10 @@ use crate::names::is_standard_input;
 use crate::source::{Format, PartOfSource, SkippedRow, changes_in, format_of_changes};
 use crate::update::{DeltaReport, Draft, UpdateOptions};
 
-/// Most bytes of a source that become one version: 1 MiB.
+/// Most bytes of a file that become one version: 1 MiB.
 const MOST_AT_ONCE: u64 = 1 << 20;
+/// Fewest bytes to which that is reduced, if they are more changes than a delta may have: 4 KiB.
+const LEAST_AT_ONCE: u64 = 4 << 10;
 
 /// What to do with a row that cannot be read or does not fit the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub struct Follower {
     passed: Option<Followed>,
     /// The length of a file that has no more whole rows.
     read_up_to: Option<u64>,
+    /// Most bytes of a file that become one version.
+    at_once: u64,
 }
 
 /// Something new in a source.
@@ -82,7 +86,15 @@ impl Follower {
         let path = &options.update.changes;
         let format = format_of_changes(path, options.update.format)?;
         let pipe = is_standard_input(path).then(|| Pipe::new(stdin()));
-        Ok(Self { options, format, pipe, waiting: None, passed: None, read_up_to: None })
+        Ok(Self {
+            options,
+            format,
+            pipe,
+            waiting: None,
+            passed: None,
+            read_up_to: None,
+            at_once: MOST_AT_ONCE,
+        })
     }
 
     /// Returns whether the source has ended. A file never does.
@@ -109,9 +121,17 @@ impl Follower {
                 }
             },
         };
+        let was_empty = draft.is_empty();
         let outcome = self.publish(&mut draft, &arrived, rng, progress);
         match &outcome {
             Ok(_) => self.passed = arrived.after,
+            // More than a delta may have even after a merge: taken in smaller parts.
+            Err(Error::DeltaFull { .. })
+                if was_empty && self.pipe.is_none() && self.at_once > LEAST_AT_ONCE =>
+            {
+                self.at_once = (self.at_once / 2).max(LEAST_AT_ONCE);
+                return Ok(Step { arrived: true, ..Step::default() });
+            }
             Err(_) => self.waiting = self.pipe.is_some().then_some(arrived),
         }
         outcome
@@ -136,7 +156,7 @@ impl Follower {
         let stated = draft.followed.as_ref();
         let passed = self.passed.as_ref();
         let from = passed.filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes));
-        file::arrived(&self.options.update.changes, self.format, from.or(stated), MOST_AT_ONCE)
+        file::arrived(&self.options.update.changes, self.format, from.or(stated), self.at_once)
     }
 
     fn publish(

@@ -54,6 +54,11 @@ impl Draft {
         Ok(Self { file, base, changes, records, followed, rows: 0, superseded: 0, arrived })
     }
 
+    /// Returns true without any change since the base.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
     /// The metadata of the base.
     pub(crate) fn metadata(&self) -> &Metadata {
         &self.base.metadata

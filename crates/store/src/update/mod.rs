@@ -67,9 +67,7 @@ pub fn update(
     let snapshot = Snapshot::open_with(&options.file, opened)?;
     progress.advance(1);
     psi::refuse(&snapshot, &options.file, "prepare it again with `papir psi prepare`")?;
-    if options.out.is_none() {
-        refuse_with_delta(&snapshot, &options.file)?;
-    }
+    refuse_with_delta(&snapshot, &options.file)?;
     let path = options.out.as_ref().unwrap_or(&options.file);
     let name = &snapshot.metadata.name;
     let signing = options.sign.as_ref().map(|sign| Signing::new(sign, log, name, path)).transpose()?;

@@ -186,3 +186,27 @@ fn a_full_delta_stops_and_goes_on_after_a_merge() {
     assert_eq!(step(&mut follower).unwrap().published.unwrap().metadata.entries, 1);
     check(&source, &[("new 0", Some("00000000000000000000")), ("new 3", Some("00000000000000000003"))]);
 }
+
+#[test]
+fn more_rows_than_a_delta_may_have_are_taken_in_parts() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.jsonl");
+    let most = Some(8 << 10);
+    let mut follower = Follower::new(FollowOptions { most, ..source.options(OnBadRow::Stop) }).unwrap();
+    let row = |i: usize| format!("{{\"word\":\"new {i}\",\"meaning\":\"{i:020}\"}}\n");
+    source.append(&(0..1000).map(row).collect::<String>());
+    let mut published = 0;
+    while published < 1000 {
+        match step(&mut follower) {
+            Ok(step) => published += step.published.map_or(0, |report| report.rows),
+            Err(error) => {
+                assert_eq!(error.code(), "delta_full");
+                source.merge();
+            }
+        }
+    }
+    check(&source, &[("new 0", Some("00000000000000000000")), ("new 999", Some("00000000000000000999"))]);
+    source.append(&format!("{{\"word\":\"long\",\"meaning\":\"{}\"}}\n", "x".repeat(7000)));
+    source.merge();
+    assert_eq!(step(&mut follower).unwrap().published.unwrap().rows, 1, "a row longer than a part");
+}
