@@ -8,6 +8,7 @@ use papir_client::core::{CheckpointSettings, Pin, PinnedOwner, Settings};
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
 use papir_lookup::{Root, Wanted};
+use papir_protocol::DeltaInfo;
 use papir_schemes::registry;
 
 use crate::peer::{EPOCH, Peer, Reply, record, records, rng, short};
@@ -262,4 +263,23 @@ fn a_pinned_client_follows_a_rotation_and_keeps_its_sequences() {
     sign(&mut peer, &new, &[]);
     peer.open(pinning()).unwrap();
     assert_eq!(peer.pin.unwrap().highest.sequence, 2);
+}
+
+#[test]
+fn a_delta_beside_a_signed_database_is_refused() {
+    let mut peer = signed(simple(1), &owner(1));
+    peer.delta = Some(DeltaInfo {
+        version: "0123456789abcdef".into(),
+        scheme: "inspire".into(),
+        entries: 1,
+        records: Some(50),
+        public: 300,
+        query: 1,
+        answer: 1,
+        queries_per_lookup: 1,
+    });
+    let error = peer.open(pinning()).map(drop).unwrap_err().to_string();
+    assert!(error.contains("a delta beside a database that its owner signed"), "{error}");
+    // Neither the delta's public part nor anything else is asked for.
+    assert_eq!(events(&peer), FETCHES);
 }

@@ -17,7 +17,7 @@ use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::scheme::SENT_AHEAD;
 use papir_core::{NoProgress, RecordBuffer, envelope};
 use papir_lookup::{Bundle, KeywordLayout, Root};
-use papir_protocol::{CheckpointInfo, DatabaseList, ErrorBody, code, header, limit};
+use papir_protocol::{CheckpointInfo, DatabaseList, DeltaInfo, ErrorBody, code, header, limit};
 use rand_core::{CryptoRng, SeedableRng};
 
 use crate::ticket_table::{AHEAD, TicketTable};
@@ -211,6 +211,8 @@ pub struct Peer {
     pub pin: Option<PinnedOwner>,
     /// The pinned root.
     pub root: Option<Root>,
+    /// The delta that the description states.
+    pub delta: Option<DeltaInfo>,
     /// The stored copy of the public part.
     pub copy: Option<Vec<u8>>,
     /// Keys that the client keeps while it uploads them.
@@ -247,6 +249,7 @@ impl Peer {
             registering: None,
             log: None,
             behind: VecDeque::new(),
+            delta: None,
             pin: None,
             root: None,
             copy: None,
@@ -390,7 +393,7 @@ impl Peer {
                 let sequence = log.newest().unwrap().sequence;
                 CheckpointInfo { sequence, time: EPOCH }
             }),
-            delta: None,
+            delta: self.delta.clone(),
         }
     }
 

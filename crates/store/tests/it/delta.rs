@@ -15,7 +15,7 @@ use papir_store::{
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 
-use crate::common::{Served, folder, fresh, keyed, options, run, source};
+use crate::common::{Served, folder, fresh, keyed, options, rng, run, source};
 
 /// A database of words in scheme `plain`.
 fn words(folder: &Path, count: u64) -> PathBuf {
@@ -90,6 +90,30 @@ fn changes_are_published_beside_the_snapshot_and_merged() {
     let left = delta_file(&file, served.base.server.version()).unwrap();
     assert!(!left.exists(), "the delta is gone");
     assert_eq!(merged(&file).way, Way::Unchanged);
+}
+
+#[test]
+fn base_and_delta_have_masks_and_secrets_of_their_own() {
+    let folder = folder();
+    let csv = source(folder.path(), "words.csv", "word,meaning\na,1\nb,2\n");
+    let mut options = keyed(&csv, "word", &["meaning"]);
+    options.scheme = "inspire".to_owned();
+    run(&options).unwrap();
+    let mut masks = vec![Snapshot::open(&options.out).unwrap().server.public()];
+    for value in ["c", "d"] {
+        publish(&options.out, &format!("word,meaning\nc,{value}\n")).unwrap().unwrap();
+        masks.push(Served::open(&options.out).delta.unwrap().server.public());
+    }
+    // The public part of this scheme is the seed of the masks. Its envelope and parameters come before.
+    let seeds: Vec<_> = masks.iter().map(|public| &public[public.len() - 40..public.len() - 8]).collect();
+    assert!(seeds[0] != seeds[1] && seeds[1] != seeds[2] && seeds[0] != seeds[2]);
+    // One request: as many bytes differ in both parts as in two requests of one key.
+    let lookup = Served::open(&options.out).lookup;
+    let [one, two] = [1, 2].map(|seed| lookup.prepare_key(b"a", &mut rng(seed)).unwrap().queries().to_vec());
+    for (one, two) in one.iter().zip(&two) {
+        let same = one.iter().zip(two).filter(|(one, two)| one == two).count();
+        assert!(same < one.len() / 8, "{same} of {} bytes are the same", one.len());
+    }
 }
 
 #[test]

@@ -178,6 +178,7 @@ fn opening() -> Vec<Script> {
         info("a shorter bundle", Lie::Json(|json| json["sizes"]["bundle"] = 10.into())),
         info("a longer bundle", Lie::Json(|json| json["sizes"]["bundle"] = u64::MAX.into())),
         info("longer answers", Lie::Json(|json| json["sizes"]["answer"] = u64::MAX.into())),
+        info("a delta that is not there", Lie::Json(|json| json["delta"] = delta())),
         info("no query fits", Lie::Json(|json| json["max_batch"] = 0.into())),
         info("one query fits", Lie::Json(|json| json["max_batch"] = 1.into())),
         info("all queries fit", Lie::Json(|json| json["max_batch"] = 1_000_000.into())),
@@ -186,6 +187,14 @@ fn opening() -> Vec<Script> {
             Lie::Json(|json| json["keyed"] = (!json["keyed"].as_bool().unwrap()).into()),
         ),
     ]
+}
+
+/// The description of a delta.
+fn delta() -> serde_json::Value {
+    serde_json::json!({
+        "version": "0123456789abcdef", "scheme": "simple", "entries": 1, "records": null, "public": 300,
+        "query": 100, "answer": 100, "queries_per_lookup": 1,
+    })
 }
 
 /// Public parts that are damaged, or of another database than the description.

@@ -96,7 +96,7 @@ pub fn fresh() -> impl rand_core::CryptoRng {
 pub struct Served {
     pub base: Snapshot,
     pub delta: Option<Delta>,
-    lookup: Lookup,
+    pub lookup: Lookup,
 }
 
 impl Served {
