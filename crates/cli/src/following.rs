@@ -22,7 +22,7 @@ pub(crate) enum Event<'a> {
     Merged(&'a UpdateReport, Duration),
 }
 
-/// How a source is followed.
+/// Options of following a source.
 pub(crate) struct Following {
     pub(crate) options: FollowOptions,
     /// Shortest time from one version to the next.

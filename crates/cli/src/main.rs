@@ -2,6 +2,7 @@
 
 mod announcement;
 mod bars;
+mod change_arguments;
 mod commands;
 mod connecting;
 mod demo_parts;

@@ -10,7 +10,8 @@ use papir_plan::units::parse_bytes;
 use papir_store::{FollowOptions, OnBadRow, UpdateOptions};
 use serde_json::json;
 
-use super::update::{ChangesFormat, explain};
+use super::update::explain;
+use crate::change_arguments::ChangeArguments;
 use crate::failure::Outcome;
 use crate::following::{Event, Following};
 use crate::spans::Span;
@@ -30,20 +31,8 @@ pub(crate) struct Arguments {
     /// The prepared database to change.
     #[arg(long, value_name = "FILE")]
     publish: PathBuf,
-    /// The format of the source [default: from the extension].
-    #[arg(long)]
-    format: Option<ChangesFormat>,
-    /// The column or field of the keys or record numbers; by default that of the database's source, or
-    /// `index` if it had none.
-    #[arg(long, value_name = "COLUMN")]
-    key: Option<String>,
-    /// The columns or fields of the values, separated by commas; by default those of the database's
-    /// source, or `value` if it was raw.
-    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
-    value: Vec<String>,
-    /// The column or field that marks deletions.
-    #[arg(long, value_name = "COLUMN")]
-    delete_column: Option<String>,
+    #[command(flatten)]
+    columns: ChangeArguments,
     #[command(flatten)]
     pace: Pace,
     /// Publish what is there, and exit.
@@ -54,7 +43,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// How often versions are published and merged, and what happens to bad rows.
+/// Options of publishing and merging versions, and of bad rows.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Pace {
     /// Shortest time from one version to the next.
@@ -82,7 +71,7 @@ impl Pace {
         options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
     }
 
-    /// How a source is followed at this pace.
+    /// Combines these options with those of the update.
     pub(crate) fn following(&self, update: UpdateOptions, once: bool) -> Following {
         let on_bad = if self.skip_bad { OnBadRow::Skip } else { OnBadRow::Stop };
         Following {
@@ -103,12 +92,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
     papir_research::register()?;
     let update = UpdateOptions {
-        format: arguments.format.map(Into::into),
-        key: arguments.key.clone(),
-        values: arguments.value.clone(),
-        delete: arguments.delete_column.clone(),
         rates: papir_plan::rates_file::load(None)?.rates,
-        ..UpdateOptions::new(&arguments.publish, &arguments.source)
+        ..arguments.columns.set(UpdateOptions::new(&arguments.publish, &arguments.source))
     };
     let following = arguments.pace.following(update, arguments.once);
     // A signal ends the process: everything that it published is durable, and nothing else is lost.

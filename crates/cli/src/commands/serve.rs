@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let (None, Some(option)) = (&arguments.follow, arguments.pace.given()) {
         return Err(Failure::new(format!("{option} without a source to follow: expected --follow")));
     }
-    let followed = arguments.follow.as_deref().map(|source| Followed::new(source, &config, &arguments.pace));
+    let followed =
+        arguments.follow.as_deref().map(|source| FollowedSource::new(source, &config, &arguments.pace));
     until_stopped(config, output, followed.transpose()?, until_stdin_ends)
 }
 
@@ -116,7 +117,7 @@ impl Output {
 fn until_stopped(
     config: ServerConfig,
     output: Output,
-    followed: Option<Followed>,
+    followed: Option<FollowedSource>,
     until_stdin_ends: bool,
 ) -> Outcome {
     let Output { log_format, traces } = output;
@@ -153,13 +154,13 @@ fn until_stopped(
     outcome
 }
 
-/// A source whose changes go into a served database.
-struct Followed {
+/// A source of changes to a served database.
+struct FollowedSource {
     name: String,
     following: Following,
 }
 
-impl Followed {
+impl FollowedSource {
     fn new(source: &Path, config: &ServerConfig, pace: &Pace) -> Result<Self, Failure> {
         let [database] = &config.databases[..] else {
             let found = format!("--follow with {} databases", config.databases.len());
@@ -174,8 +175,9 @@ impl Followed {
         Ok(Self { name: database.name.clone(), following: pace.following(update, false) })
     }
 
-    /// Follows on a thread of its own, until the result is dropped. The service loads each version at
-    /// once. If following fails, it goes on with the last one, and reports the failure.
+    /// Starts a thread that follows the source until the result is dropped. The service loads each
+    /// version at once. After a failure it keeps serving the last version, and `papir_load_failing` is 1
+    /// until the next load.
     fn start(self, handle: ReloadHandle) -> Stop {
         let (stop, runtime) = (Arc::new(AtomicBool::new(false)), tokio::runtime::Handle::current());
         let stopped = Arc::clone(&stop);

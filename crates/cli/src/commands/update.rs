@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use papir_lookup::update::ChangeCounts;
 use papir_plan::units::parse_bytes;
-use papir_store::{DeltaReport, Format, UpdateOptions, UpdateReport, Way};
+use papir_store::{DeltaReport, UpdateOptions, UpdateReport, Way};
 use serde_json::{Value, json};
 
 use crate::bars::Bars;
+use crate::change_arguments::ChangeArguments;
 use crate::failure::{Failure, Outcome};
 use crate::sign_arguments::{self, SignArguments};
 use crate::{describe, owner_key};
@@ -35,20 +36,8 @@ pub(crate) struct Arguments {
     /// The change file; - for standard input.
     #[arg(long, value_name = "CHANGES")]
     from: PathBuf,
-    /// The format of the changes [default: from the extension .csv, .jsonl or .ndjson].
-    #[arg(long)]
-    format: Option<ChangesFormat>,
-    /// The column or field of the keys or record numbers; by default that of the source, or `index`
-    /// if it had none.
-    #[arg(long, value_name = "COLUMN")]
-    key: Option<String>,
-    /// The columns or fields of the values, separated by commas; by default those of the source, or
-    /// `value` if it was raw.
-    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
-    value: Vec<String>,
-    /// The column or field that marks deletions.
-    #[arg(long, value_name = "COLUMN")]
-    delete_column: Option<String>,
+    #[command(flatten)]
+    columns: ChangeArguments,
     /// Write the new version here, and leave FILE unchanged.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -84,30 +73,11 @@ const EXAMPLES: &str = "Examples:
   papir update secret.papir --from changes.csv --encrypt secret.key
   papir update words.papir --from changes.csv --sign owner.key";
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum ChangesFormat {
-    Csv,
-    Jsonl,
-}
-
-impl From<ChangesFormat> for Format {
-    fn from(format: ChangesFormat) -> Self {
-        match format {
-            ChangesFormat::Csv => Self::Csv,
-            ChangesFormat::Jsonl => Self::JsonLines,
-        }
-    }
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission
     // again.
     papir_research::register()?;
     let options = UpdateOptions {
-        format: arguments.format.map(Format::from),
-        key: arguments.key.clone(),
-        values: arguments.value.clone(),
-        delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
         keep: arguments.keep,
         rebuild: arguments.rebuild,
@@ -115,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         sign: arguments.signing.sign()?,
         unsigned: arguments.signing.unsigned(),
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
-        ..UpdateOptions::new(&arguments.file, &arguments.from)
+        ..arguments.columns.set(UpdateOptions::new(&arguments.file, &arguments.from))
     };
     let start = Instant::now();
     if arguments.delta {

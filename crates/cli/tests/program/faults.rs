@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Service, papir, send, succeeds};
+use crate::support::{Folder, Service, papir, send, succeeds, until};
 
 const SCHEME: &str = "simple";
 
@@ -19,15 +19,6 @@ fn get(url: &str, path: &str) -> (u16, String) {
 
 fn metric(url: &str, line: &str) -> bool {
     get(url, "/metrics").1.contains(&format!("{line}\n"))
-}
-
-/// Waits until a condition holds.
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
-        sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

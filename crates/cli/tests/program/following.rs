@@ -3,12 +3,10 @@
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+use crate::support::{Folder, Service, fails_with, papir, succeeds, until};
 
 fn build(folder: &Folder) -> String {
     let rows: String = (0..200).map(|i| format!("word {i},meaning {i}\n")).collect();
@@ -25,14 +23,6 @@ fn append(file: &str, rows: &[(&str, Option<&str>)]) {
     };
     let text: String = rows.iter().map(row).collect();
     OpenOptions::new().append(true).open(file).unwrap().write_all(text.as_bytes()).unwrap();
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !done() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}");
-        sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

@@ -6,10 +6,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{sleep, spawn};
-use std::time::{Duration, Instant};
+use std::thread::spawn;
+use std::time::Duration;
 
-use crate::support::{Folder, Service, send, succeeds};
+use crate::support::{Folder, Service, send, succeeds, until_within};
+
+/// Time limit of everything that a service does on its own here.
+const LIMIT: Duration = Duration::from_secs(100);
 
 /// Serves the objects of a folder as an S3 server does.
 #[derive(Default)]
@@ -71,14 +74,6 @@ fn metric(service: &Service, line: &str) -> bool {
     text.into_body().read_to_string().unwrap().contains(&format!("{line}\n"))
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(100), "{what}");
-        sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn a_refresh_that_is_cut_leaves_the_old_version_and_the_next_one_works() {
     let (folder, place) = (Folder::new(), Folder::new());
@@ -101,14 +96,20 @@ fn a_refresh_that_is_cut_leaves_the_old_version_and_the_next_one_works() {
     store.cuts.store(true, Ordering::SeqCst);
     succeeds(&["push", &folder.words(30, "simple"), &file]);
     send("-HUP", &service);
-    until("the load fails", || metric(&service, "papir_load_failing{database=\"words\"} 1"));
-    until("the watch fails, too", || metric(&service, "papir_store_failing{database=\"words\"} 1"));
+    until_within(LIMIT, "the load fails", || metric(&service, "papir_load_failing{database=\"words\"} 1"));
+    until_within(LIMIT, "the watch fails, too", || {
+        metric(&service, "papir_store_failing{database=\"words\"} 1")
+    });
     assert!(store.cut.load(Ordering::SeqCst) > 0, "nothing was cut");
     assert_eq!(get("key-3"), "value-3");
     assert_eq!(succeeds(&["versions", &service.url]).lines().count(), 1, "the old version is served");
 
     store.cuts.store(false, Ordering::SeqCst);
-    until("the watch loads the new version", || metric(&service, "papir_load_failing{database=\"words\"} 0"));
-    until("the store is back", || metric(&service, "papir_store_failing{database=\"words\"} 0"));
+    until_within(LIMIT, "the watch loads the new version", || {
+        metric(&service, "papir_load_failing{database=\"words\"} 0")
+    });
+    until_within(LIMIT, "the store is back", || {
+        metric(&service, "papir_store_failing{database=\"words\"} 0")
+    });
     assert_eq!(get("key-20"), "value-20");
 }

@@ -200,3 +200,17 @@ pub(crate) fn send(signal: &str, service: &Service) {
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
+
+/// Waits until a condition holds, at most a minute.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    until_within(Duration::from_secs(60), what, holds);
+}
+
+/// Waits until a condition holds, at most for a time.
+pub(crate) fn until_within(limit: Duration, what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < limit, "not in {limit:?}: {what}");
+        sleep(Duration::from_millis(20));
+    }
+}

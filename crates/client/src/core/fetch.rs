@@ -201,7 +201,7 @@ impl Part<'_> {
             return Ok(Some(base));
         };
         if self.accepted.is_some() || base.root().is_some() {
-            // Nobody but the server states what is in it.
+            // The owner did not sign the delta, so the server could put anything into it.
             let reason = "a delta beside a database that its owner signed or committed to: expected none";
             return Err(unexpected(self.url, reason.to_owned()));
         }

@@ -12,7 +12,7 @@ use crate::layout::KeywordLayout;
 
 use super::word::{Word, check_length};
 
-/// What an encoded set of changes is called in errors.
+/// The name of encoded changes in errors.
 const WHAT: &str = "the changes of a delta";
 
 /// The changes since a base, one per key or record. The owner keeps them to publish the next delta, and

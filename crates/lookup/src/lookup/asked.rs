@@ -1,4 +1,4 @@
-//! What is asked of one database, and how its answers are opened.
+//! Queries to one database, and the decoding of its answers.
 
 use std::sync::Arc;
 

@@ -198,13 +198,13 @@ impl Database {
 
     /// Queries needed for one key or index.
     pub(crate) fn queries_per_lookup(&self) -> usize {
-        self.lookups_per_key().unwrap_or(1).div_ceil(self.base.description.limits.batch.max(1))
+        self.base.queries_of(1)
     }
 
     /// Maximum number of queries in one request; with a delta, of those to the snapshot.
     pub(crate) fn max_batch(&self) -> usize {
         let Some(delta) = &self.delta else { return self.base.max_batch };
-        // Those to the delta have at most as many bytes as those to a snapshot.
+        // The queries to the delta have the same limit in bytes as those to a snapshot.
         let lookups = BATCH_BYTES as usize / delta.bytes_of(1).max(1);
         let fitting = lookups * self.base.records_per_lookup() / self.base.capacity();
         fitting.min(self.base.max_batch).max(self.base.queries_of(1))
@@ -279,14 +279,18 @@ impl Database {
 
     /// Number of concatenated queries, to the snapshot and to the delta.
     pub(crate) fn count(&self, body: &[u8]) -> usize {
-        let changes = self.parts(body).map_or(&[][..], |(_, changes)| changes);
-        self.count_of_base(body) + self.delta.as_ref().map_or(0, |delta| delta.count(changes))
+        let (queries, changes) = self.checked_parts(body);
+        self.count_of_base(queries) + self.delta.as_ref().map_or(0, |delta| delta.count(changes))
     }
 
     /// Number of concatenated queries to the snapshot.
-    fn count_of_base(&self, body: &[u8]) -> usize {
-        let queries = self.parts(body).map_or(body, |(queries, _)| queries);
+    fn count_of_base(&self, queries: &[u8]) -> usize {
         queries.len() / self.each(queries)
+    }
+
+    /// [`Self::parts`] of a body whose length was checked.
+    fn checked_parts<'q>(&self, body: &'q [u8]) -> (&'q [u8], &'q [u8]) {
+        self.parts(body).unwrap_or((body, &[]))
     }
 
     /// Number of queries in a body of this length, at least 1 and at most the largest batch. An
@@ -342,7 +346,7 @@ impl Database {
     pub(crate) fn fit_together<'q>(&self, request: &'q [u8], others: impl Iterator<Item = &'q [u8]>) -> bool {
         let (mut queries, mut bytes) = (0, 0u64);
         for body in others.chain([request]) {
-            queries += self.count_of_base(body);
+            queries += self.count_of_base(self.checked_parts(body).0);
             bytes = bytes.saturating_add(self.footprint(body));
         }
         queries <= MAX_BATCH && bytes <= BATCH_BYTES
@@ -352,8 +356,8 @@ impl Database {
     /// is larger, and the client's keys.
     fn footprint(&self, body: &[u8]) -> u64 {
         let Sizes { query, answer, keys, .. } = self.base.description.sizes;
-        let (count, changes) =
-            (self.count_of_base(body) as u64, self.parts(body).map_or(&[][..], |(_, changes)| changes));
+        let (queries, changes) = self.checked_parts(body);
+        let count = self.count_of_base(queries) as u64;
         let of_delta = self.delta.as_ref().map_or(0, |delta| delta.footprint(changes));
         count.saturating_mul(query.max(answer)).saturating_add(keys).saturating_add(of_delta)
     }
@@ -361,10 +365,7 @@ impl Database {
     /// Answers several requests with one pass over the database. Returns one result per request: an
     /// invalid query rejects its own request only. The answers of the delta follow those of the snapshot.
     pub(crate) fn answer(&self, requests: &[Queries<'_>]) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
-        let parts: Vec<_> = requests
-            .iter()
-            .map(|request| self.parts(request.bytes).unwrap_or((request.bytes, &[])))
-            .collect();
+        let parts: Vec<_> = requests.iter().map(|request| self.checked_parts(request.bytes)).collect();
         let mut batch = Vec::new();
         for (request, (queries, _)) in requests.iter().zip(&parts) {
             let queries = self.split(queries).enumerate();
@@ -378,7 +379,7 @@ impl Database {
             .iter()
             .zip(&parts)
             .map(|(request, (queries, asked))| {
-                let of_base = queries.len() / self.each(queries);
+                let of_base = self.count_of_base(queries);
                 let of_delta = self.delta.as_ref().map_or(0, |delta| delta.count(asked));
                 let together = answers.by_ref().take(of_base).chain(changes.by_ref().take(of_delta));
                 concatenate(together.collect(), of_base + of_delta, request.newest)

@@ -1,6 +1,6 @@
 //! JSON descriptions of databases.
 
-use papir_core::Privacy;
+use papir_core::{Privacy, Security};
 use papir_protocol::{
     CheckpointInfo, DatabaseDetail, DatabaseInfo, DeltaInfo, Memory, PreviousVersion, SizesInfo,
 };
@@ -27,6 +27,7 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
     let description = database.description();
     let sizes = &description.sizes;
     let parameters = description.parameters.iter();
+    let security = weaker(database);
     DatabaseInfo {
         name: database.name().to_owned(),
         scheme: description.scheme.to_owned(),
@@ -47,17 +48,31 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
             database: sizes.database,
             material: sizes.material,
         },
-        security_bits: description.security.as_ref().map(|security| security.bits),
-        security_source: description.security.as_ref().map(|security| security.source.to_owned()),
+        security_bits: security.map(|security| security.bits),
+        security_source: security.map(|security| security.source.to_owned()),
         // JSON has no infinity. An infinite value means that an answer always decodes.
-        failure_log2: Some(description.lookup_failure_log2(database.lookups_per_key().unwrap_or(1)))
-            .filter(|log2| log2.is_finite()),
+        failure_log2: Some(failure_log2(database)).filter(|log2| log2.is_finite()),
         parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         checkpoint: database
             .checkpoint()
             .map(|checkpoint| CheckpointInfo { sequence: checkpoint.sequence, time: checkpoint.time }),
         delta: database.delta().map(delta),
     }
+}
+
+/// The security of the scheme or, if it is less, of the delta's.
+fn weaker(database: &Database) -> Option<&Security> {
+    let of_base = database.description().security.as_ref()?;
+    let of_delta = database.delta().and_then(|delta| delta.description.security.as_ref());
+    Some(of_delta.filter(|of_delta| of_delta.bits < of_base.bits).unwrap_or(of_base))
+}
+
+/// log₂ of the probability that a lookup fails to decode, in the snapshot or in the delta.
+fn failure_log2(database: &Database) -> f64 {
+    let of_base = database.description().lookup_failure_log2(database.lookups_per_key().unwrap_or(1));
+    let of_delta =
+        database.delta().map(|delta| delta.description.lookup_failure_log2(delta.queries_per_lookup));
+    of_delta.map_or(of_base, |of_delta| (of_base.exp2() + of_delta.exp2()).log2())
 }
 
 fn delta(delta: &ServedDelta) -> DeltaInfo {

@@ -64,11 +64,12 @@ fn changes_are_answered_and_merged_without_a_gap() {
     let mut connection = support::open(&server.url(), Some("words")).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "a")));
     let mut before = info(&server);
-    assert!(before.get("delta").is_none(), "{before}");
+    assert!(before.get("delta").is_none() && before["failure_log2"].is_null(), "{before}");
 
     publish(&file, "b", &[7, 60], &[8]);
     let changed = until_changed(&server, &before);
     assert_eq!((&changed["version"], &changed["delta"]["entries"]), (&before["version"], &3.into()));
+    assert!(changed["failure_log2"].as_f64() <= Some(-40.0), "that of the delta: {changed}");
     let keys = [7, 8, 9, 60, 61].map(key);
     let expected = [Some(value(7, "b")), None, Some(value(9, "a")), Some(value(60, "b")), None];
     for (key, expected) in keys.iter().zip(&expected) {

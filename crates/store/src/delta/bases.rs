@@ -1,4 +1,4 @@
-//! Which databases can have a delta.
+//! Checks that a database can have a delta.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
     })
 }
 
-/// Why databases of a scheme have no deltas, if they have none.
+/// The reason why databases of a scheme cannot have a delta; `None` if they can.
 fn reason_of(description: &Description) -> Option<&'static str> {
     let limits = &description.limits;
     match () {

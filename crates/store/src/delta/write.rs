@@ -22,7 +22,7 @@ use crate::snapshot_names::{DELTA, DELTA_CHANGES, KEYWORD};
 /// version, and its answers carry their masks.
 const SCHEME: &str = "inspire";
 
-/// What a delta states of its base.
+/// The properties of the base that a delta contains.
 pub(crate) struct Base<'a> {
     pub(crate) name: &'a str,
     pub(crate) version: Version,

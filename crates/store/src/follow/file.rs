@@ -1,4 +1,4 @@
-//! What was appended to a file.
+//! Reads the rows appended to a file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -1,4 +1,4 @@
-//! Publishes versions from what has arrived.
+//! Publishes new rows of a source as versions.
 
 use std::io::stdin;
 
@@ -19,7 +19,7 @@ const MOST_AT_ONCE: u64 = 1 << 20;
 /// Fewest bytes to which that is reduced, if they are more changes than a delta may have: 4 KiB.
 const LEAST_AT_ONCE: u64 = 4 << 10;
 
-/// What to do with a row that cannot be read or does not fit the database.
+/// The rule for rows that cannot be read or do not fit the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnBadRow {
     /// End with the error that names it.
@@ -35,7 +35,7 @@ pub struct FollowOptions {
     /// The database (`file`), the source (`changes`), its format and columns. Other options are those of
     /// a delta.
     pub update: UpdateOptions,
-    /// What to do with bad rows.
+    /// The rule for bad rows.
     pub on_bad: OnBadRow,
     /// The most bytes that the changes since the base may have; `None` for
     /// [`MAX_DELTA_BYTES`](crate::MAX_DELTA_BYTES).

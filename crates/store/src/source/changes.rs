@@ -98,7 +98,7 @@ pub(crate) struct PartOfSource<'a> {
 /// Reads the changes in a part of a source. Bad rows are skipped and returned if `skips` is set.
 ///
 /// # Errors
-/// As [`read_changes`].
+/// The errors of [`read_changes`].
 pub(crate) fn changes_in(
     part: &PartOfSource<'_>,
     columns: &ChangeColumns,

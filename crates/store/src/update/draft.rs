@@ -162,13 +162,13 @@ impl Draft {
     }
 }
 
-/// Why rows are not added.
+/// The reason for refusing rows.
 enum Refused {
     Line(BadLine),
     Other(Error),
 }
 
-/// What a delta states of a snapshot.
+/// The properties of a snapshot that its delta contains.
 pub(super) fn base_of<'a>(base: &'a Snapshot, description: &Description, records: Option<u64>) -> Base<'a> {
     Base {
         name: &base.metadata.name,

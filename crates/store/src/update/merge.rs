@@ -22,15 +22,14 @@ use crate::snapshot::{OpenOptions, Snapshot};
 pub struct MergeOptions {
     /// The snapshot.
     pub file: PathBuf,
-    /// As [`UpdateOptions::keep`]. A version is kept with its delta.
+    /// See [`UpdateOptions::keep`]. A kept version keeps its delta.
     pub keep: Option<usize>,
     /// This machine's rates, which decide between the scheme's update and a setup.
     pub rates: Rates,
 }
 
 /// Merges the delta of a snapshot into the next version of it. Deltas that are published meanwhile are
-/// not lost: what they say beyond the merged changes becomes the delta of the new version, which appears
-/// together with it.
+/// not lost: their further changes become the delta of the new version, and both appear together.
 ///
 /// # Errors
 /// The errors of [`super::update()`].
