@@ -1,26 +1,21 @@
 //! One version of one database, ready to answer.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use papir_core::envelope::{self, Kind, named_version};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::{Bundle, KeywordLayout};
-use papir_store::{Delta, Metadata, OpenOptions, Snapshot, delta_file, parse_timestamp};
+use papir_store::{Delta, OpenOptions, Snapshot, delta_file};
 
+use super::base::{BATCH_BYTES, Base, MAX_BATCH};
 use super::checkpoint::Checkpoint;
 use super::delta::ServedDelta;
 use super::error::QueryError;
 use super::identity::{Files, Identity};
-
-/// Maximum number of queries in one request and in one batch, unless a single key needs more.
-const MAX_BATCH: usize = 64;
-/// Limit on the total size of a request's queries, and of its answers: 16 MiB, unless a single key
-/// needs more. The same limit holds for a batch of requests, including their client keys.
-const BATCH_BYTES: u64 = 16 << 20;
 
 /// The concatenated queries of one request.
 pub(crate) struct Queries<'a> {
@@ -46,25 +41,6 @@ impl<'a> Queries<'a> {
 pub struct Database {
     base: Arc<Base>,
     delta: Option<ServedDelta>,
-}
-
-/// A snapshot, shared by all versions that differ in their deltas only.
-struct Base {
-    name: String,
-    server: Box<dyn ErasedServer>,
-    keyword: Option<KeywordLayout>,
-    commitment_top: Option<[u8; 32]>,
-    version: Version,
-    description: Description,
-    max_batch: usize,
-    query_bytes: usize,
-    public_part: OnceLock<Bytes>,
-    public_part_bytes: u64,
-    checkpoint: Option<Checkpoint>,
-    published: Option<SystemTime>,
-    snapshot: u64,
-    /// The file at the time it was opened.
-    identity: Option<Identity>,
 }
 
 impl Database {
@@ -388,67 +364,6 @@ impl Database {
     }
 }
 
-impl Base {
-    fn open(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
-        Self::of_snapshot(name, Snapshot::open_with(path, options)?)
-            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })
-    }
-
-    fn of_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
-        let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
-        let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
-        let base = Self::new(name, server, keyword, commitment_top);
-        let published = published(&metadata, checkpoint.as_ref());
-        Ok(Self { snapshot: file_bytes, checkpoint, published, ..base })
-    }
-
-    fn new(
-        name: &str,
-        server: Box<dyn ErasedServer>,
-        keyword: Option<KeywordLayout>,
-        commitment_top: Option<[u8; 32]>,
-    ) -> Self {
-        let (description, version) = (server.describe(), server.version());
-        let lookups = keyword.as_ref().map_or(1, KeywordLayout::lookups);
-        let layout =
-            Bundle { scheme_public: Vec::new(), keyword: keyword.clone(), commitment_top }.encode().len();
-        Self {
-            name: name.to_owned(),
-            max_batch: max_batch(&description, lookups),
-            query_bytes: description.sizes.query as usize,
-            public_part_bytes: description.sizes.public + layout as u64,
-            server,
-            keyword,
-            commitment_top,
-            version,
-            description,
-            public_part: OnceLock::new(),
-            checkpoint: None,
-            published: None,
-            snapshot: 0,
-            identity: None,
-        }
-    }
-
-    /// Number of queries of this many lookups.
-    fn queries_of(&self, lookups: usize) -> usize {
-        lookups.saturating_mul(self.records_per_lookup()).div_ceil(self.capacity())
-    }
-
-    /// Maximum number of lookups in this number of queries.
-    fn lookups_in(&self, queries: usize) -> usize {
-        queries.saturating_mul(self.capacity()) / self.records_per_lookup()
-    }
-
-    fn records_per_lookup(&self) -> usize {
-        self.keyword.as_ref().map_or(1, KeywordLayout::lookups).max(1)
-    }
-
-    fn capacity(&self) -> usize {
-        self.description.limits.batch.max(1)
-    }
-}
-
 /// Refuses a delta beside a signed database, which clients would refuse: its owner did not sign it.
 fn check_unsigned(base: &Base, delta: Option<&Delta>) -> papir_store::Result<()> {
     match (&base.checkpoint, delta) {
@@ -457,14 +372,6 @@ fn check_unsigned(base: &Base, delta: Option<&Delta>) -> papir_store::Result<()>
             expected: "a signed database without a delta".to_owned(),
         }),
         _ => Ok(()),
-    }
-}
-
-/// See [`Database::published`].
-fn published(metadata: &Metadata, checkpoint: Option<&Checkpoint>) -> Option<SystemTime> {
-    match checkpoint {
-        Some(signed) => UNIX_EPOCH.checked_add(Duration::from_secs(signed.time)),
-        None => parse_timestamp(metadata.updated.as_ref().unwrap_or(&metadata.created)),
     }
 }
 
@@ -483,12 +390,4 @@ fn concatenate(
         joined.extend_from_slice(&answer);
     }
     Ok(joined)
-}
-
-/// Maximum number of queries in a request: as many as fit into [`BATCH_BYTES`], at most
-/// [`MAX_BATCH`], but enough for one key.
-fn max_batch(description: &Description, lookups_per_key: usize) -> usize {
-    let longest = description.sizes.query.max(description.sizes.answer).max(1);
-    let fitting = usize::try_from(BATCH_BYTES / longest).unwrap_or(usize::MAX).clamp(1, MAX_BATCH);
-    fitting.max(lookups_per_key.div_ceil(description.limits.batch.max(1)))
 }

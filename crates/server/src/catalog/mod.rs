@@ -1,5 +1,6 @@
 //! Catalog: databases by name, each replaceable while it is being queried.
 
+mod base;
 mod checkpoint;
 mod config;
 mod database;

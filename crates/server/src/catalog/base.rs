@@ -1,0 +1,121 @@
+//! A snapshot, ready to answer.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use papir_core::erased::ErasedServer;
+use papir_core::{Description, Version};
+use papir_lookup::{Bundle, KeywordLayout};
+use papir_store::{Metadata, OpenOptions, Snapshot, parse_timestamp};
+
+use super::checkpoint::Checkpoint;
+use super::identity::Identity;
+
+/// Maximum number of queries in one request and in one batch, unless a single key needs more.
+pub(super) const MAX_BATCH: usize = 64;
+/// Limit on the total size of a request's queries, and of its answers: 16 MiB, unless a single key
+/// needs more. The same limit holds for a batch of requests, including their client keys.
+pub(super) const BATCH_BYTES: u64 = 16 << 20;
+
+/// A snapshot, shared by all versions that differ in their deltas only.
+pub(super) struct Base {
+    pub(super) name: String,
+    pub(super) server: Box<dyn ErasedServer>,
+    pub(super) keyword: Option<KeywordLayout>,
+    pub(super) commitment_top: Option<[u8; 32]>,
+    pub(super) version: Version,
+    pub(super) description: Description,
+    pub(super) max_batch: usize,
+    pub(super) query_bytes: usize,
+    pub(super) public_part: OnceLock<Bytes>,
+    pub(super) public_part_bytes: u64,
+    pub(super) checkpoint: Option<Checkpoint>,
+    pub(super) published: Option<SystemTime>,
+    pub(super) snapshot: u64,
+    /// The file at the time it was opened.
+    pub(super) identity: Option<Identity>,
+}
+
+impl Base {
+    /// Opens a snapshot file.
+    pub(super) fn open(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
+        Self::of_snapshot(name, Snapshot::open_with(path, options)?)
+            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })
+    }
+
+    /// Serves a loaded snapshot.
+    pub(super) fn of_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
+        let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
+        let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
+        let base = Self::new(name, server, keyword, commitment_top);
+        let published = published(&metadata, checkpoint.as_ref());
+        Ok(Self { snapshot: file_bytes, checkpoint, published, ..base })
+    }
+
+    /// Serves a prepared database.
+    pub(super) fn new(
+        name: &str,
+        server: Box<dyn ErasedServer>,
+        keyword: Option<KeywordLayout>,
+        commitment_top: Option<[u8; 32]>,
+    ) -> Self {
+        let (description, version) = (server.describe(), server.version());
+        let lookups = keyword.as_ref().map_or(1, KeywordLayout::lookups);
+        let layout =
+            Bundle { scheme_public: Vec::new(), keyword: keyword.clone(), commitment_top }.encode().len();
+        Self {
+            name: name.to_owned(),
+            max_batch: max_batch(&description, lookups),
+            query_bytes: description.sizes.query as usize,
+            public_part_bytes: description.sizes.public + layout as u64,
+            server,
+            keyword,
+            commitment_top,
+            version,
+            description,
+            public_part: OnceLock::new(),
+            checkpoint: None,
+            published: None,
+            snapshot: 0,
+            identity: None,
+        }
+    }
+
+    /// Number of queries of this many lookups.
+    pub(super) fn queries_of(&self, lookups: usize) -> usize {
+        lookups.saturating_mul(self.records_per_lookup()).div_ceil(self.capacity())
+    }
+
+    /// Maximum number of lookups in this number of queries.
+    pub(super) fn lookups_in(&self, queries: usize) -> usize {
+        queries.saturating_mul(self.capacity()) / self.records_per_lookup()
+    }
+
+    /// Number of records that a lookup fetches.
+    pub(super) fn records_per_lookup(&self) -> usize {
+        self.keyword.as_ref().map_or(1, KeywordLayout::lookups).max(1)
+    }
+
+    /// Number of records per query.
+    pub(super) fn capacity(&self) -> usize {
+        self.description.limits.batch.max(1)
+    }
+}
+
+/// Time at which a version was signed or, without a signature, built or last updated.
+fn published(metadata: &Metadata, checkpoint: Option<&Checkpoint>) -> Option<SystemTime> {
+    match checkpoint {
+        Some(signed) => UNIX_EPOCH.checked_add(Duration::from_secs(signed.time)),
+        None => parse_timestamp(metadata.updated.as_ref().unwrap_or(&metadata.created)),
+    }
+}
+
+/// Maximum number of queries in a request: as many as fit into [`BATCH_BYTES`], at most
+/// [`MAX_BATCH`], but enough for one key.
+fn max_batch(description: &Description, lookups_per_key: usize) -> usize {
+    let longest = description.sizes.query.max(description.sizes.answer).max(1);
+    let fitting = usize::try_from(BATCH_BYTES / longest).unwrap_or(usize::MAX).clamp(1, MAX_BATCH);
+    fitting.max(lookups_per_key.div_ceil(description.limits.batch.max(1)))
+}
