@@ -93,7 +93,7 @@ impl Database {
         Err(Error::Io { what, source }.into())
     }
 
-    /// Serves a loaded snapshot.
+    /// Serves a loaded snapshot, without a delta.
     ///
     /// # Errors
     /// [`papir_checkpoint::Error::Database`] for a signed database under another name than its own.

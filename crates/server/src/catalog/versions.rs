@@ -63,12 +63,15 @@ impl Versions {
     /// caller should drop them outside any lock, since unmapping a large file takes time.
     pub(crate) fn put(&mut self, database: Database, now: Instant) -> Vec<Arc<Database>> {
         let version = database.version();
+        let changed_base = database.delta().map(|_| database.base_version());
         let served = Served { database: Arc::new(database), since: now };
         if let Some(old) = self.newest.replace(served) {
             self.previous.insert(0, Previous { served: old, until: now + self.keep });
         }
         // The same snapshot may be loaded again, or an old one restored: keep each version once.
         let mut gone = self.take(|old| old.served.database.version() == version);
+        // A request for the snapshot's own version does not ask the delta, so it is refused from now on.
+        gone.extend(self.take(|old| Some(old.served.database.version()) == changed_base));
         gone.extend(self.expire(now));
         gone.extend(self.drop_surplus());
         gone

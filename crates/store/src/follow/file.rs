@@ -49,8 +49,14 @@ pub(super) fn arrived(
     let header = match format {
         Format::Csv => {
             let begin = part(0, MAX_HEADER.min(length))?;
-            let Some(end) = first_row(format, &begin) else { return Ok(None) };
-            begin[..end].to_vec()
+            match first_row(format, &begin) {
+                Some(end) => begin[..end].to_vec(),
+                None if begin.len() as u64 == MAX_HEADER => {
+                    let reason = format!("a header of more than {MAX_HEADER} bytes: expected a shorter one");
+                    return Err(Error::unreadable(path, reason));
+                }
+                None => return Ok(None),
+            }
         }
         _ => Vec::new(),
     };
