@@ -56,6 +56,14 @@ pub enum Error {
         /// The hash in the checkpoint's newest leaf.
         expected: String,
     },
+    /// The delta is not the one that the checkpoint names.
+    #[error("the delta's public part has the hash {found}, but the owner's checkpoint names {expected}")]
+    Delta {
+        /// The hash of the delta's public part, or `none`.
+        found: String,
+        /// The hash in the checkpoint's newest leaf, or `none`.
+        expected: String,
+    },
     /// The checkpoint is older than the caller accepts.
     #[error("the checkpoint is {age} s old: expected at most {max} s")]
     TooOld {
@@ -126,6 +134,7 @@ impl Error {
             Self::BadSignature { .. } => "checkpoint_signature",
             Self::NotIncluded { .. } => "checkpoint_proof",
             Self::PublicPart { .. } => "checkpoint_public_part",
+            Self::Delta { .. } => "checkpoint_delta",
             Self::TooOld { .. } => "checkpoint_too_old",
             Self::FromTheFuture { .. } => "checkpoint_future",
             Self::Rollback { .. } => "checkpoint_rollback",

@@ -77,7 +77,7 @@ pub struct Leaf {
     pub time: u64,
     /// The records.
     pub base: Base,
-    /// The root of the changes since the base; `None` until databases have deltas.
+    /// BLAKE3 of the public part of the delta, which commits to its records; `None` without a delta.
     pub delta_root: Option<Hash>,
     /// BLAKE3 of the public part, as downloaded.
     pub public_part: Hash,
@@ -154,6 +154,19 @@ impl Leaf {
         }
         Err(Error::PublicPart { found: hex(&found), expected: hex(&self.public_part) })
     }
+
+    /// Checks that the leaf names the public part of this delta, or none without a delta.
+    ///
+    /// # Errors
+    /// [`Error::Delta`].
+    pub fn check_delta(&self, bytes: Option<&[u8]>) -> Result<()> {
+        let found = bytes.map(public_part_hash);
+        if found == self.delta_root {
+            return Ok(());
+        }
+        let named = |hash: Option<Hash>| hash.map_or("none".to_owned(), |hash| hex(&hash));
+        Err(Error::Delta { found: named(found), expected: named(self.delta_root) })
+    }
 }
 
 /// The hash of a public part in leaves: BLAKE3 of the bytes that clients download.
@@ -226,5 +239,15 @@ mod tests {
         named.check_public_part(b"public").unwrap();
         let error = named.check_public_part(b"Public").unwrap_err();
         assert_eq!(error.code(), "checkpoint_public_part");
+    }
+
+    #[test]
+    fn another_delta_is_refused() {
+        let changed = Leaf { delta_root: Some(public_part_hash(b"delta")), ..leaf() };
+        changed.check_delta(Some(b"delta")).unwrap();
+        leaf().check_delta(None).unwrap();
+        for (leaf, delta) in [(&changed, None), (&changed, Some(&b"Delta"[..])), (&leaf(), Some(b"delta"))] {
+            assert_eq!(leaf.check_delta(delta).unwrap_err().code(), "checkpoint_delta");
+        }
     }
 }

@@ -56,6 +56,8 @@ pub struct Statement {
     pub time: u64,
     /// The records.
     pub base: Base,
+    /// BLAKE3 of the public part of the delta; `None` without a delta.
+    pub delta_root: Option<Hash>,
     /// BLAKE3 of the public part, as downloaded.
     pub public_part: Hash,
 }
@@ -88,11 +90,11 @@ impl Log {
         let certificates = merge(former.map_or(&[], |log| &log.certificates), certificates, time)?;
         let signer = key.public().of_notes()?;
         let pinned = former.map_or_else(|| issuer_of(&signer, &certificates), |log| log.owner.clone());
-        let Statement { database, base, public_part, .. } = statement;
-        let (sequence, base, public_part) = (leaves.len() as u64, *base, *public_part);
-        let leaf = Leaf { database: database.clone(), sequence, time, base, delta_root: None, public_part };
+        let Statement { database, base, delta_root, public_part, .. } = statement.clone();
+        let leaf = Leaf { database, sequence: leaves.len() as u64, time, base, delta_root, public_part };
         hashes.push(leaf.hash()?);
         leaves.push(leaf);
+        let database = &statement.database;
         let origin = pinned.name().origin(database)?;
         let root = Frontier::of(&hashes).root();
         let mut note = Checkpoint { origin: origin.clone(), size: hashes.len() as u64, root }.to_note()?;

@@ -86,17 +86,19 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
 
 /// Describes an update of a delta.
 pub(crate) fn delta_update(report: &DeltaReport) -> Lines {
-    let DeltaReport { metadata, rows, superseded, bytes, most } = report;
+    let DeltaReport { metadata, rows, superseded, bytes, most, checkpoint } = report;
     let mut changes = format!("{rows} rows");
     if *superseded > 0 {
         changes += &format!(", of which {superseded} replace earlier changes");
     }
-    vec![
+    let mut lines = vec![
         line("name", &metadata.name),
         line("changes", changes),
         line("delta", delta(metadata)),
         line("bytes", format!("{} of at most {}", units::bytes(*bytes), units::bytes(*most))),
-    ]
+    ];
+    lines.extend(checkpoint.as_ref().map(signed));
+    lines
 }
 
 /// Describes a delta in one line.

@@ -93,8 +93,12 @@ impl Following {
 
     fn start_merge(&self) -> Merging {
         let update = &self.options.update;
-        let options =
-            MergeOptions { file: update.file.clone(), keep: update.keep, rates: update.rates.clone() };
+        let options = MergeOptions {
+            file: update.file.clone(),
+            keep: update.keep,
+            rates: update.rates.clone(),
+            sign: update.sign.clone(),
+        };
         thread::spawn(move || {
             let begin = Instant::now();
             (merge(&options, &mut papir::system_rng(), &NoProgress), begin.elapsed())

@@ -9,9 +9,9 @@ use papir_store::Sign;
 use crate::failure::Failure;
 use crate::secret_file;
 
-/// Options of commands that write a version of a database.
-#[derive(Args)]
-pub(crate) struct SignArguments {
+/// Options of commands that sign each version of a database if it is signed.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct KeyArguments {
     /// Sign the version with the key in this file (papir checkpoint keygen): it is appended to the
     /// database's log, and clients that pin the owner's key accept it.
     #[arg(long, value_name = "KEY")]
@@ -19,18 +19,35 @@ pub(crate) struct SignArguments {
     /// A certificate to add to the log (papir checkpoint delegate, rotate); may be repeated.
     #[arg(long, value_name = "FILE", requires = "sign")]
     certificate: Vec<PathBuf>,
+}
+
+/// Options of commands that write a version of a database.
+#[derive(Args)]
+pub(crate) struct SignArguments {
+    #[command(flatten)]
+    key: KeyArguments,
     /// Replace a signed version by an unsigned one. Clients that pin the owner's key refuse it.
     #[arg(long, conflicts_with = "sign")]
     unsigned: bool,
 }
 
-impl SignArguments {
+impl KeyArguments {
     /// The key and certificates to sign with, if any.
     ///
     /// # Errors
     /// A file cannot be read or is malformed.
     pub(crate) fn sign(&self) -> Result<Option<Sign>, Failure> {
         self.sign.as_deref().map(|key| signing(key, &self.certificate)).transpose()
+    }
+}
+
+impl SignArguments {
+    /// The key and certificates to sign with, if any.
+    ///
+    /// # Errors
+    /// The errors of [`KeyArguments::sign`].
+    pub(crate) fn sign(&self) -> Result<Option<Sign>, Failure> {
+        self.key.sign()
     }
 
     /// Set if an unsigned version may replace a signed one.

@@ -1,16 +1,19 @@
 //! Hash of a prepared database's content, for checkpoints of databases without a root.
 
 use crate::format::Section;
-use crate::snapshot_names::{CHECKPOINT, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS};
+use crate::snapshot_names::{
+    CHECKPOINT, CHUNKS, DELTA, DELTA_CHANGES, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS,
+};
 
 /// BLAKE3 context of the hash.
 const CONTEXT: &str = "papir 2026 database content v1";
 
 /// Hashes name, length and BLAKE3 of every section that is served, in the order of the file. The
-/// metadata, the owner's ids of the keys and the checkpoint itself are left out.
+/// metadata, what only the owner needs, the checkpoint itself and the values of chunks, which follow from
+/// the other sections, are left out.
 pub(crate) fn content_hash(sections: &[Section]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-    let left_out = [METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, CHECKPOINT];
+    let left_out = [METADATA, DELTA, OWNER_KEYS, SEALED_OWNER_KEYS, DELTA_CHANGES, CHECKPOINT, CHUNKS];
     for section in sections.iter().filter(|section| !left_out.contains(&section.name.as_str())) {
         // Names are at most 255 bytes long: their length fits one byte.
         hasher.update(&[section.name.len() as u8]).update(section.name.as_bytes());
@@ -39,6 +42,9 @@ mod tests {
             section(SEALED_OWNER_KEYS, 5),
             Section { offset: 8192, ..database.clone() },
             section(CHECKPOINT, 6),
+            section(CHUNKS, 7),
+            section(DELTA, 8),
+            section(DELTA_CHANGES, 9),
         ];
         assert_eq!(content_hash(&more), expected);
         for other in [section("scheme.simple/database", 3), section("scheme.simple/database2", 2)] {

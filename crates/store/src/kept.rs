@@ -14,6 +14,7 @@ use papir_core::Version;
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::publish::split;
+use crate::sections::Verify;
 use crate::snapshot::{OpenOptions, Snapshot};
 
 /// Hexadecimal digits of a version.
@@ -144,7 +145,7 @@ fn order(version: &KeptVersion) -> (String, u64) {
 }
 
 fn read(path: &Path, current: bool) -> Result<KeptVersion> {
-    let options = OpenOptions { verify: false, ..OpenOptions::default() };
+    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
     let snapshot = Snapshot::open_with(path, options)?;
     let newest = snapshot.checkpoint.as_ref().map(|log| log.newest().map(|leaf| leaf.sequence));
     let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };

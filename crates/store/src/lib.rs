@@ -19,6 +19,7 @@
 //! published atomically: the file appears under its name complete or not at all.
 
 mod build;
+mod chunks;
 mod content_hash;
 mod delta;
 mod error;
@@ -37,11 +38,14 @@ mod resign;
 mod save;
 mod scratch;
 mod sealed_ids;
+mod sections;
 mod signing;
 mod snapshot;
 mod snapshot_names;
 mod source;
+mod stored_log;
 mod update;
+mod verifier;
 mod writer;
 
 pub use build::{
@@ -58,11 +62,14 @@ pub use metadata::{
 };
 pub use resign::{attach, sign};
 pub use scratch::{ScratchFolder, check_memory};
-pub use signing::{Sign, stored_log};
+pub use sections::Verify;
+pub use signing::Sign;
 pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
 pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
+pub use stored_log::stored_log;
 pub use update::{
     DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, RollbackOptions,
     UpdateOptions, UpdateReport, Way, merge, rollback, update, update_delta,
 };
+pub use verifier::Verifier;

@@ -1,20 +1,22 @@
 //! Changes the signature of a finished snapshot: signs it again, adds cosignatures.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use papir_checkpoint::{Certificate, Leaf, Log, VerifyingKey, cosigned};
 use papir_core::sections::SectionSink;
 use papir_core::{Progress, Result as CoreResult};
 use rand_core::CryptoRng;
 
-use crate::delta::refuse_with_delta;
+use crate::delta::{delta_file, lock_deltas, refuse_with_delta};
 use crate::error::{Error, Result};
 use crate::map::map;
 use crate::psi;
 use crate::publish::{Readers, lock, publish};
-use crate::signing::{Sign, Signed, Signing, stored_log};
-use crate::snapshot::{OpenOptions, Sections, Snapshot};
-use crate::snapshot_names::CHECKPOINT;
+use crate::sections::{Sections, Verify};
+use crate::signing::{Sign, Signed, Signing};
+use crate::snapshot::{OpenOptions, Snapshot};
+use crate::snapshot_names::{CHECKPOINT, CHUNKS};
+use crate::stored_log::stored_log;
 use crate::writer::SnapshotWriter;
 
 /// Signs the version in a snapshot again, with a later time, or for the first time. The version
@@ -37,7 +39,9 @@ pub fn sign(file: &Path, sign: &Sign, rng: &mut dyn CryptoRng, progress: &dyn Pr
         keyword: snapshot.keyword.as_ref(),
         commitment: commitment.as_ref(),
     };
-    rewrite(file, rng.next_u64(), |sections, sink| signing.put(&version, sections.table(), sink))
+    let log = rewrite(file, rng.next_u64(), |sections, sink| signing.put(&version, sections.table(), sink))?;
+    let failed = |error| Error::Checkpoint { file: file.display().to_string(), error };
+    log.newest().cloned().map_err(failed)
 }
 
 /// Adds what witnesses and the owner have signed since: cosignatures, as signature lines or whole
@@ -54,7 +58,7 @@ pub fn attach(
     certificates: &[Certificate],
     rng: &mut dyn CryptoRng,
 ) -> Result<usize> {
-    let _lock = lock(file)?;
+    let (_lock, _deltas) = (lock(file)?, lock_deltas(file)?);
     let log = stored_log(file)?;
     let mut log = log.ok_or_else(|| {
         Error::options(format!("{} without a checkpoint", file.display()), "a signed database")
@@ -67,8 +71,16 @@ pub fn attach(
     }
     cosigned(log.note(), witnesses).map_err(failed)?;
     let bytes = encoded(&log, file)?;
-    rewrite(file, rng.next_u64(), |_, sink| Ok(sink.put(CHECKPOINT, &[&bytes])?))?;
+    let written = newest_file(file)?;
+    rewrite(&written, rng.next_u64(), |_, sink| Ok(sink.put(CHECKPOINT, &[&bytes])?))?;
     Ok(added)
+}
+
+/// The file that has the newest log: the delta beside the snapshot, if there is one.
+fn newest_file(file: &Path) -> Result<PathBuf> {
+    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+    let delta = delta_file(file, Snapshot::open_with(file, options)?.server.version())?;
+    Ok(if delta.exists() { delta } else { file.to_owned() })
 }
 
 fn encoded(log: &Log, file: &Path) -> Result<Vec<u8>> {
@@ -95,6 +107,8 @@ fn rewrite<T>(
 }
 
 fn copy(sections: &Sections, sink: &mut dyn SectionSink) -> CoreResult<()> {
-    let mut kept = sections.table().iter().filter(|section| section.name != CHECKPOINT);
+    // The sink writes the values of chunks itself.
+    let made = [CHECKPOINT, CHUNKS];
+    let mut kept = sections.table().iter().filter(|section| !made.contains(&section.name.as_str()));
     kept.try_for_each(|section| sink.put(&section.name, &[&sections.blob(&section.name)?]))
 }

@@ -1,8 +1,9 @@
 //! Writes a prepared database to a snapshot file.
 
+use std::fs::File;
 use std::path::Path;
 
-use papir_checkpoint::Leaf;
+use papir_checkpoint::Log;
 use papir_core::erased::ErasedServer;
 use papir_core::sections::SectionSink;
 use papir_core::{Error as CoreError, OwnerKey, Progress, Result as CoreResult};
@@ -15,6 +16,7 @@ use crate::publish::{Readers, publish};
 use crate::sealed_ids::seal;
 use crate::signing::{Signed, Signing};
 use crate::snapshot_names::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS};
+use crate::writer::SnapshotWriter;
 
 /// The contents of a snapshot.
 pub(crate) struct Prepared<'a> {
@@ -63,30 +65,43 @@ impl<'a> Keyword<'a> {
     }
 }
 
+/// A snapshot file that is being written.
+pub(crate) type SnapshotFile = SnapshotWriter<File>;
+
 /// Writes a snapshot. The file appears under its name once it is complete and durable. `nonce`
-/// distinguishes temporary files. `last` runs just before the rename and can refuse it. Returns the
-/// file's length in bytes, and the leaf of a signed version.
+/// distinguishes temporary files. `seal` runs once everything else is written, and can refuse it: it signs the
+/// version, and returns the log of a signed one. Returns the file's length in bytes, and that log.
 ///
 /// # Errors
-/// Errors of [`publish`], of the signature and of `last`.
+/// Errors of [`publish`] and of `seal`.
 pub(crate) fn save(
     path: &Path,
     nonce: u64,
     prepared: &Prepared<'_>,
-    signing: Option<&Signing<'_>>,
-    last: impl FnOnce() -> Result<()>,
+    seal: impl FnOnce(&Signed<'_>, &mut SnapshotFile) -> Result<Option<Log>>,
     progress: &dyn Progress,
-) -> Result<(u64, Option<Leaf>)> {
-    let mut leaf = None;
+) -> Result<(u64, Option<Log>)> {
+    let mut log = None;
     let bytes = publish(path, nonce, Readers::Default, |sink| {
         put(sink, prepared, progress)?;
-        if let Some(signing) = signing {
-            let sections = sink.sections().to_vec();
-            leaf = Some(signing.put(&prepared.stated(), &sections, sink)?);
-        }
-        last()
+        log = seal(&prepared.stated(), sink)?;
+        Ok(())
     })?;
-    Ok((bytes, leaf))
+    Ok((bytes, log))
+}
+
+/// Signs a version that is written, if it is to be signed.
+///
+/// # Errors
+/// The errors of [`Signing::put`].
+pub(crate) fn sign(
+    signing: Option<&Signing<'_>>,
+    version: &Signed<'_>,
+    sink: &mut SnapshotFile,
+) -> Result<Option<Log>> {
+    let Some(signing) = signing else { return Ok(None) };
+    let sections = sink.sections().to_vec();
+    signing.put(version, &sections, sink).map(Some)
 }
 
 /// Writes all sections of a snapshot.

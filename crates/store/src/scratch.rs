@@ -14,7 +14,7 @@ use papir_core::{AlignedBytes, Blob, Result as CoreResult};
 use crate::error::Error;
 use crate::map::{free_memory, map};
 use crate::publish::{Readers, publish};
-use crate::snapshot::Sections;
+use crate::sections::Sections;
 
 const NAME: &str = "name";
 const PART: &str = "part";

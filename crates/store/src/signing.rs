@@ -5,15 +5,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use papir_checkpoint::{Base, Certificate, Leaf, Log, SigningKey, Statement, public_part_hash};
-use papir_core::Result as CoreResult;
 use papir_core::sections::SectionSink;
 use papir_lookup::{Bundle, Commitment, KeywordLayout};
 
 use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
 use crate::format::Section;
-use crate::map::map;
-use crate::snapshot::Sections;
 use crate::snapshot_names::CHECKPOINT;
 
 /// The key that signs versions of a database.
@@ -68,11 +65,12 @@ impl<'a> Signing<'a> {
     pub(crate) fn new(sign: &'a Sign, former: Option<Log>, database: &str, file: &Path) -> Result<Self> {
         let signing = Self { sign, former, file: file.display().to_string() };
         let (base, public_part) = (Base::Content([0; 32]), [0; 32]);
-        signing.append(&Statement { database: database.to_owned(), time: sign.time(), base, public_part })?;
+        let (database, time) = (database.to_owned(), sign.time());
+        signing.append(&Statement { database, time, base, delta_root: None, public_part })?;
         Ok(signing)
     }
 
-    /// Writes the section of the log, after all others. Returns the newest leaf.
+    /// Signs a version, and writes the section of its log after all others. Returns the log.
     ///
     /// # Errors
     /// [`Error::Checkpoint`]; errors of the sink.
@@ -81,7 +79,7 @@ impl<'a> Signing<'a> {
         version: &Signed<'_>,
         sections: &[Section],
         sink: &mut dyn SectionSink,
-    ) -> Result<Leaf> {
+    ) -> Result<Log> {
         let base = match version.commitment {
             Some(commitment) => Base::Root(commitment.root(version.keyword).0),
             None => Base::Content(content_hash(sections)),
@@ -89,10 +87,32 @@ impl<'a> Signing<'a> {
         let (keyword, commitment_top) = (version.keyword.cloned(), version.commitment.map(|one| *one.top()));
         let bundle = Bundle { scheme_public: version.public.clone(), keyword, commitment_top }.encode();
         let (database, time) = (version.database.to_owned(), self.sign.time());
-        let log = self.append(&Statement { database, time, base, public_part: public_part_hash(&bundle) })?;
-        let bytes = log.encode().map_err(|error| self.failed(error))?;
-        sink.put(CHECKPOINT, &[&bytes])?;
-        Ok(log.newest().map_err(|error| self.failed(error))?.clone())
+        let public_part = public_part_hash(&bundle);
+        self.write(&Statement { database, time, base, delta_root: None, public_part }, sink)
+    }
+
+    /// Signs a delta with this public part, beside the base that the newest leaf states. Writes the section
+    /// of the log, and returns the log.
+    ///
+    /// # Errors
+    /// The errors of [`Self::put`].
+    pub(crate) fn put_delta(&self, part: &[u8], sink: &mut dyn SectionSink) -> Result<Log> {
+        let failed = |error| self.failed(error);
+        let former = self.former.as_ref().ok_or_else(|| {
+            Error::options(
+                format!("a signed delta beside {}, which is not signed", self.file),
+                "a signed base",
+            )
+        })?;
+        let Leaf { database, base, public_part, .. } = former.newest().map_err(failed)?.clone();
+        let (time, delta_root) = (self.sign.time(), Some(public_part_hash(part)));
+        self.write(&Statement { database, time, base, delta_root, public_part }, sink)
+    }
+
+    fn write(&self, statement: &Statement, sink: &mut dyn SectionSink) -> Result<Log> {
+        let log = self.append(statement)?;
+        sink.put(CHECKPOINT, &[&log.encode().map_err(|error| self.failed(error))?])?;
+        Ok(log)
     }
 
     fn append(&self, statement: &Statement) -> Result<Log> {
@@ -103,44 +123,5 @@ impl<'a> Signing<'a> {
 
     fn failed(&self, error: papir_checkpoint::Error) -> Error {
         Error::Checkpoint { file: self.file.clone(), error }
-    }
-}
-
-/// The log in a snapshot file; `None` if the database is not signed. Verifies the checksums of the
-/// header, of the table and of the log only.
-///
-/// # Errors
-/// [`Error::Snapshot`], [`Error::Checkpoint`], [`papir_core::Error::Io`].
-pub fn stored_log(path: &Path) -> Result<Option<Log>> {
-    let named = |error| Error::Snapshot { file: path.display().to_string(), error };
-    let sections = Sections::read(map(path)?).map_err(named)?;
-    sections.verify_named(&[CHECKPOINT]).map_err(named)?;
-    let bytes: CoreResult<Option<_>> = sections
-        .table()
-        .iter()
-        .find(|one| one.name == CHECKPOINT)
-        .map(|one| sections.blob(&one.name))
-        .transpose();
-    let log = bytes.map_err(named)?.map(|bytes| Log::decode(&bytes)).transpose();
-    log.map_err(|error| Error::Checkpoint { file: path.display().to_string(), error })
-}
-
-/// The log that the next version at `path` continues. If `sign` and `unsigned` are missing, a
-/// signed file is refused: a version without a signature would lock out the clients that pin its
-/// owner's key.
-///
-/// # Errors
-/// [`Error::Signed`]; those of [`stored_log`].
-pub(crate) fn log_to_continue(path: &Path, sign: Option<&Sign>, unsigned: bool) -> Result<Option<Log>> {
-    if sign.is_some() && unsigned {
-        return Err(Error::options("a key to sign with, and an unsigned version", "one of them"));
-    }
-    let log = stored_log(path)?;
-    match log {
-        Some(log) if sign.is_none() && !unsigned => {
-            let file = path.display().to_string();
-            Err(Error::Signed { file, sequence: log.leaves().len() as u64 - 1 })
-        }
-        log => Ok(log),
     }
 }

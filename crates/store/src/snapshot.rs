@@ -6,29 +6,29 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use papir_checkpoint::{Base, Log};
 use papir_core::erased::{ErasedServer, parameters_of, scheme_of};
-use papir_core::sections::SectionSource;
 use papir_core::{
-    Blob, Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult, Shape,
+    Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult, Shape,
 };
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
 use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
-use crate::format::{HEADER_BYTES, Header, Section, part};
+use crate::format::Section;
 use crate::map::{map, read};
 use crate::metadata::Metadata;
 use crate::sealed_ids;
+use crate::sections::{Sections, Verify};
 use crate::snapshot_names::{
-    CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS, SET,
+    CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, SET,
 };
+use crate::verifier::Verifier;
 
 /// Options of opening a snapshot.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// Verifies the checksums of all sections (the default). Otherwise only the header, the table
-    /// and the metadata are verified, which takes almost no time.
-    pub verify: bool,
+    /// The time at which checksums are verified.
+    pub verify: Verify,
     /// The owner's key, to read or update an encrypted database. Serving does not need it.
     pub owner: Option<OwnerKey>,
     /// Reads the whole file into memory. Otherwise (the default) it is mapped: a program that writes
@@ -38,7 +38,7 @@ pub struct OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { verify: true, owner: None, in_memory: false }
+        Self { verify: Verify::Load, owner: None, in_memory: false }
     }
 }
 
@@ -70,7 +70,8 @@ pub struct Snapshot {
     /// The owner's key given at opening.
     pub(crate) owner: Option<OwnerKey>,
     /// The file, for sections that are read on demand.
-    file: Sections,
+    file: Arc<Sections>,
+    verifier: Option<Verifier>,
 }
 
 impl Snapshot {
@@ -104,21 +105,28 @@ impl Snapshot {
     pub(crate) fn of_bytes(bytes: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let file = Sections::read(bytes).map_err(named)?;
-        if options.verify {
-            file.verify().map_err(named)?;
-        }
-        let snapshot = file.load(options.owner).map_err(|error| match error {
+        file.verify_at(options.verify).map_err(named)?;
+        let snapshot = load(Arc::new(file), options.owner).map_err(|error| match error {
             papir_lookup::Error::Core(error) => named(error),
             other => Error::of_source(path)(other),
         })?;
         let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
         let checkpoint = snapshot.log(options.verify).map_err(failed)?;
-        Ok(Self { checkpoint, ..snapshot })
+        let verifier = (options.verify == Verify::Lazy).then(|| {
+            let leaf = checkpoint.as_ref().and_then(|log| log.newest().ok());
+            Verifier::new(Arc::clone(&snapshot.file), leaf.cloned(), path)
+        });
+        Ok(Self { checkpoint, verifier, ..snapshot })
     }
 
-    /// Reads the log, and checks that its newest leaf states this version. The public part is
-    /// compared only if `verify` is set, because it takes long to encode a large hint.
-    fn log(&self, verify: bool) -> papir_checkpoint::Result<Option<Log>> {
+    /// Takes the verification of what the opening did not verify; `None` if there is nothing left.
+    pub fn verifier(&mut self) -> Option<Verifier> {
+        self.verifier.take()
+    }
+
+    /// Reads the log, and checks that its newest leaf states this version. The public part is compared
+    /// for [`Verify::Load`] only, because it takes long to encode a large hint.
+    fn log(&self, verify: Verify) -> papir_checkpoint::Result<Option<Log>> {
         if self.file.find(CHECKPOINT).is_none() {
             return Ok(None);
         }
@@ -126,14 +134,14 @@ impl Snapshot {
         let leaf = log.newest()?;
         let base = match self.commitment()? {
             Some(commitment) => Base::Root(commitment.root(self.keyword.as_ref()).0),
-            None => Base::Content(content_hash(&self.file.table)),
+            None => Base::Content(content_hash(self.file.table())),
         };
         if (leaf.database.as_str(), leaf.base) != (self.metadata.name.as_str(), base) {
             let found = format!("`{}` with {}", leaf.database, leaf.base);
             let expected = format!("`{}` with {base}, as in the file", self.metadata.name);
             return Err(CoreError::malformed("section `checkpoint`", found, expected).into());
         }
-        if verify {
+        if verify == Verify::Load {
             leaf.check_public_part(&self.bundle().encode())?;
         }
         Ok(Some(log))
@@ -161,13 +169,18 @@ impl Snapshot {
     /// # Errors
     /// Errors of the scheme's identity section.
     pub(crate) fn parameters(&self) -> CoreResult<Vec<u8>> {
-        parameters_of(&self.file)
+        parameters_of(&*self.file)
     }
 
     /// The commitment of a verifiable database.
     pub(crate) fn commitment(&self) -> CoreResult<Option<Commitment>> {
         let shape = self.server.describe().shape;
         self.commitment_top.map(|top| Commitment::of_prepared(&shape, top)).transpose()
+    }
+
+    /// The shape of the owner's records, without proofs.
+    pub(crate) fn shape(&self) -> CoreResult<Shape> {
+        Ok(self.commitment()?.map_or(self.server.describe().shape, |commitment| *commitment.shape()))
     }
 
     /// The owner's records without proofs, read back from the prepared database.
@@ -185,131 +198,56 @@ impl Snapshot {
     }
 }
 
-/// The sections of a file.
-pub(crate) struct Sections {
-    map: Arc<Mmap>,
-    header: Header,
-    table: Vec<Section>,
+/// Loads a snapshot from its sections.
+fn load(file: Arc<Sections>, owner: Option<OwnerKey>) -> papir_lookup::Result<Snapshot> {
+    let metadata = metadata(&file)?;
+    // Opening a snapshot allows insecure schemes: its builder had to allow them, and the server
+    // asks its operator before serving.
+    let scheme = registry::by_id(scheme_of(&*file)?)?.allow_insecure(NotPrivate::acknowledged());
+    let server = scheme.with_owner_key(owner.as_ref()).load(&*file)?;
+    let keyword = match file.find(KEYWORD) {
+        Some(_) => Some(KeywordLayout::decode(&file.blob(KEYWORD)?)?),
+        None => None,
+    };
+    let commitment_top = commitment_top(&file)?;
+    check_agreement(&metadata, server.as_ref(), keyword.as_ref(), commitment_top)?;
+    let info = |section: &Section| SectionInfo { name: section.name.clone(), bytes: section.bytes };
+    Ok(Snapshot {
+        metadata,
+        server,
+        keyword,
+        commitment_top,
+        checkpoint: None,
+        sections: file.table().iter().map(info).collect(),
+        file_bytes: file.file_bytes(),
+        owner,
+        file,
+        verifier: None,
+    })
 }
 
-impl Sections {
-    pub(crate) fn read(map: Arc<Mmap>) -> CoreResult<Self> {
-        let header = Header::decode(&map)?;
-        let table = header.table(&map)?;
-        Ok(Self { map, header, table })
-    }
-
-    /// Verifies every byte of the file: the checksums of all sections, and the zeros between them.
-    pub(crate) fn verify(&self) -> CoreResult<()> {
-        let mut end = HEADER_BYTES as u64;
-        for section in &self.table {
-            self.verify_gap(end, section.offset, &section.name)?;
-            self.verify_section(section)?;
-            end = section.offset + section.bytes;
-        }
-        self.verify_gap(end, self.header.table_offset, "the table of sections")
-    }
-
-    /// Verifies the checksums of the sections with these names; missing ones are skipped.
-    pub(crate) fn verify_named(&self, names: &[&str]) -> CoreResult<()> {
-        let mut named = self.table.iter().filter(|section| names.contains(&section.name.as_str()));
-        named.try_for_each(|section| self.verify_section(section))
-    }
-
-    fn verify_section(&self, section: &Section) -> CoreResult<()> {
-        let bytes = part(&self.map, section.offset, section.bytes)?;
-        // Hashes on all cores: a snapshot can be many gigabytes long.
-        if *blake3::Hasher::new().update_rayon(bytes).finalize().as_bytes() == section.hash {
-            return Ok(());
-        }
-        Err(CoreError::Checksum { what: format!("section `{}`", section.name) })
-    }
-
-    fn verify_gap(&self, start: u64, end: u64, next: &str) -> CoreResult<()> {
-        if part(&self.map, start, end - start)?.iter().all(|&byte| byte == 0) {
-            return Ok(());
-        }
-        Err(CoreError::Checksum { what: format!("the padding before `{next}`") })
-    }
-
-    /// The entries of the table of sections.
-    pub(crate) fn table(&self) -> &[Section] {
-        &self.table
-    }
-
-    fn find(&self, name: &str) -> Option<&Section> {
-        self.table.iter().find(|section| section.name == name)
-    }
-
-    pub(crate) fn blob(&self, name: &str) -> CoreResult<Blob> {
-        let section = self.find(name).ok_or_else(|| CoreError::MissingSection { name: name.to_owned() })?;
-        // Checks that the range lies inside the file.
-        part(&self.map, section.offset, section.bytes)?;
-        let (start, end) = (section.offset as usize, (section.offset + section.bytes) as usize);
-        Blob::part_of(self.map.clone(), start..end)
-    }
-
-    fn load(self, owner: Option<OwnerKey>) -> papir_lookup::Result<Snapshot> {
-        let metadata = self.metadata()?;
-        // Opening a snapshot allows insecure schemes: its builder had to allow them, and the server
-        // asks its operator before serving.
-        let scheme = registry::by_id(scheme_of(&self)?)?.allow_insecure(NotPrivate::acknowledged());
-        let server = scheme.with_owner_key(owner.as_ref()).load(&self)?;
-        let keyword = match self.find(KEYWORD) {
-            Some(_) => Some(KeywordLayout::decode(&self.blob(KEYWORD)?)?),
-            None => None,
-        };
-        let commitment_top = self.commitment_top()?;
-        check_agreement(&metadata, server.as_ref(), keyword.as_ref(), commitment_top)?;
-        let sections = self
-            .table
-            .iter()
-            .map(|section| SectionInfo { name: section.name.clone(), bytes: section.bytes })
-            .collect();
-        let file_bytes = self.map.len() as u64;
-        Ok(Snapshot {
-            metadata,
-            server,
-            keyword,
-            commitment_top,
-            checkpoint: None,
-            sections,
-            file_bytes,
-            owner,
-            file: self,
-        })
-    }
-
-    fn commitment_top(&self) -> CoreResult<Option<[u8; 32]>> {
-        let Some(section) = self.find(COMMITMENT) else {
-            return Ok(None);
-        };
-        let mut top = [0; 32];
-        CoreError::check_length("section `commitment`", section.bytes as usize, top.len())?;
-        top.copy_from_slice(&self.blob(COMMITMENT)?);
-        Ok(Some(top))
-    }
-
-    /// Reads the metadata and always verifies its checksum.
-    fn metadata(&self) -> CoreResult<Metadata> {
-        if self.find(METADATA).is_none() && self.find(SET).is_some() {
-            let found = "a set for private intersection, which papir psi serve serves";
-            return Err(CoreError::malformed("a snapshot", found, "a database"));
-        }
-        if self.find(METADATA).is_none() && self.find(DELTA).is_some() {
-            let found = "a delta, which is served beside its base";
-            return Err(CoreError::malformed("a snapshot", found, "a database"));
-        }
-        self.find(METADATA).map_or(Ok(()), |section| self.verify_section(section))?;
-        serde_json::from_slice(&self.blob(METADATA)?)
-            .map_err(|error| CoreError::malformed("section `metadata`", error, "the metadata of a snapshot"))
-    }
+/// The top of the hash tree over all records; `None` if the database is not verifiable.
+pub(crate) fn commitment_top(file: &Sections) -> CoreResult<Option<[u8; 32]>> {
+    let Some(section) = file.find(COMMITMENT) else {
+        return Ok(None);
+    };
+    let mut top = [0; 32];
+    CoreError::check_length("section `commitment`", section.bytes as usize, top.len())?;
+    top.copy_from_slice(&file.blob(COMMITMENT)?);
+    Ok(Some(top))
 }
 
-impl SectionSource for Sections {
-    fn get(&self, name: &str) -> CoreResult<Blob> {
-        self.blob(&format!("{SCHEME}{name}"))
+fn metadata(file: &Sections) -> CoreResult<Metadata> {
+    if file.find(METADATA).is_none() && file.find(SET).is_some() {
+        let found = "a set for private intersection, which papir psi serve serves";
+        return Err(CoreError::malformed("a snapshot", found, "a database"));
     }
+    if file.find(METADATA).is_none() && file.find(DELTA).is_some() {
+        let found = "a delta, which is served beside its base";
+        return Err(CoreError::malformed("a snapshot", found, "a database"));
+    }
+    serde_json::from_slice(&file.blob(METADATA)?)
+        .map_err(|error| CoreError::malformed("section `metadata`", error, "the metadata of a snapshot"))
 }
 
 /// Checks that metadata, scheme and layout belong to the same database.

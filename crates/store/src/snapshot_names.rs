@@ -16,6 +16,8 @@ pub const SEALED_OWNER_KEYS: &str = "owner.keys.sealed";
 pub const CHECKPOINT: &str = "checkpoint";
 /// Prefix of the names of the scheme's own sections.
 pub(crate) const SCHEME: &str = "scheme.";
+/// The section of the values of the chunks of long sections, the last one in a file.
+pub(crate) const CHUNKS: &str = "chunks";
 /// The section of a delta's metadata, in the delta's own file.
 pub(crate) const DELTA: &str = "delta";
 /// The section of all changes in a delta. Only the owner needs them, for the next delta and the merge.

@@ -6,7 +6,9 @@ use papir_core::codec::Writer;
 use papir_core::sections::SectionSink;
 use papir_core::{Error, Result};
 
+use crate::chunks::TreeHasher;
 use crate::format::{ALIGNMENT, Header, Section};
+use crate::snapshot_names::CHUNKS;
 
 /// Maximum length of a section's name in bytes.
 const MAX_NAME_BYTES: usize = 255;
@@ -21,12 +23,14 @@ pub(crate) struct SnapshotWriter<W> {
     name: String,
     position: u64,
     sections: Vec<Section>,
+    /// The values of the chunks of all sections so far.
+    chunks: Vec<u8>,
 }
 
 impl<W: Write + Seek> SnapshotWriter<W> {
     /// Starts a snapshot; `name` names it in errors.
     pub(crate) fn new(output: W, name: String) -> Result<Self> {
-        let mut writer = Self { output, name, position: 0, sections: Vec::new() };
+        let mut writer = Self { output, name, position: 0, sections: Vec::new(), chunks: Vec::new() };
         writer.write(&[0; ALIGNMENT as usize])?;
         Ok(writer)
     }
@@ -36,8 +40,12 @@ impl<W: Write + Seek> SnapshotWriter<W> {
         &self.sections
     }
 
-    /// Writes table and header. Returns the output and its length.
+    /// Writes the values of chunks, table and header. Returns the output and its length.
     pub(crate) fn finish(mut self) -> Result<(W, u64)> {
+        let chunks = std::mem::take(&mut self.chunks);
+        if !chunks.is_empty() {
+            self.put(CHUNKS, &[&chunks])?;
+        }
         self.pad()?;
         let mut table = Writer::new();
         self.sections.iter().for_each(|section| section.write(&mut table));
@@ -75,12 +83,14 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
         }
         self.pad()?;
         let offset = self.position;
-        let mut hasher = blake3::Hasher::new();
+        let mut hasher = TreeHasher::new();
         for step in parts.iter().flat_map(|part| part.chunks(STEP)) {
-            hasher.update_rayon(step);
+            hasher.update(step);
             self.write(step)?;
         }
-        let (bytes, hash) = (self.position - offset, *hasher.finalize().as_bytes());
+        let tree = hasher.finish();
+        let (bytes, hash) = (self.position - offset, tree.root);
+        self.chunks.extend(tree.chunks.iter().flatten());
         self.sections.push(Section { name: name.to_owned(), offset, bytes, hash });
         Ok(())
     }

@@ -21,6 +21,7 @@ fn log() -> (Log, Vec<Certificate>) {
         Certificate::rotate(&owner, &next, (0, 100)).unwrap(),
     ];
     let version = |time| Statement {
+        delta_root: None,
         database: "words".into(),
         time,
         base: Base::Content([1; 32]),

@@ -53,13 +53,16 @@ pub(super) fn bundle() -> Target {
 pub(super) fn delta() -> Target {
     let scheme_public = b"not looked at here".to_vec();
     let bundle = Bundle { scheme_public, keyword: Some(small_layout()), commitment_top: None };
-    let part = DeltaPart { base: Version([7; 8]), records: None, bundle };
+    let part = DeltaPart { base: Version([7; 8]), records: None, content: None, bundle };
     let mut changes = DeltaChanges::default();
     for (index, record) in [(3, vec![1, 2]), (70_000, vec![])] {
         changes.change_record(index, record, 1).unwrap_or_default();
     }
-    let seeds =
-        vec![DeltaPart { records: Some(9), ..part.clone() }.encode(), part.encode(), changes.encode()];
+    let seeds = vec![
+        DeltaPart { records: Some(9), content: Some([8; 32]), ..part.clone() }.encode(),
+        part.encode(),
+        changes.encode(),
+    ];
     Target::new(seeds, |input| {
         let repaired = repair::tail_sum(input);
         let (part, changes) = (DeltaPart::decode(&repaired), DeltaChanges::decode(input));

@@ -5,7 +5,7 @@ use std::fs;
 use papir_core::erased::ErasedSession;
 use papir_core::{NoProgress, Version};
 use papir_store::remote::Manifest;
-use papir_store::{BuildOptions, OpenOptions, Snapshot, build};
+use papir_store::{BuildOptions, OpenOptions, Snapshot, Verify, build};
 
 use crate::{Target, outcome, repair};
 
@@ -35,7 +35,8 @@ pub(super) fn snapshot() -> Target {
             let _ = fs::remove_file(&path);
             fs::write(&path, file).unwrap();
             let verified = outcome(&Snapshot::open(&path));
-            let opened = Snapshot::open_with(&path, OpenOptions { verify: false, ..OpenOptions::default() });
+            let opened =
+                Snapshot::open_with(&path, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() });
             if let Ok(snapshot) = &opened {
                 snapshot.bundle().encode();
                 assert!(snapshot.server.answer(ErasedSession::default(), b"no query").is_err());

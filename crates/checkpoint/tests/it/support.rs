@@ -19,6 +19,7 @@ pub(crate) fn key(name: &str, seed: u8) -> SigningKey {
 /// The version number `number` of the database, an hour after the one before.
 pub(crate) fn version(number: u8) -> Statement {
     Statement {
+        delta_root: None,
         database: DATABASE.into(),
         time: START + 3600 * u64::from(number),
         base: Base::Content([number; 32]),

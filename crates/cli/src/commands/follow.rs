@@ -14,6 +14,7 @@ use super::update::explain;
 use crate::change_arguments::ChangeArguments;
 use crate::failure::Outcome;
 use crate::following::{Event, Following};
+use crate::sign_arguments::KeyArguments;
 use crate::spans::Span;
 
 /// Publish the changes of a source as they arrive.
@@ -35,6 +36,8 @@ pub(crate) struct Arguments {
     columns: ChangeArguments,
     #[command(flatten)]
     pace: Pace,
+    #[command(flatten)]
+    key: KeyArguments,
     /// Publish what is there, and exit.
     #[arg(long)]
     once: bool,
@@ -86,13 +89,15 @@ impl Pace {
 const EXAMPLES: &str = "Examples:
   papir follow changes.jsonl --publish words.papir --merge-at 75
   tail -F changes.csv | papir follow - --format csv --publish words.papir --every 500ms
-  papir follow changes.jsonl --publish words.papir --once";
+  papir follow changes.jsonl --publish words.papir --once
+  papir follow changes.jsonl --publish words.papir --sign owner.key";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
     papir_research::register()?;
     let update = UpdateOptions {
         rates: papir_plan::rates_file::load(None)?.rates,
+        sign: arguments.key.sign()?,
         ..arguments.columns.set(UpdateOptions::new(&arguments.publish, &arguments.source))
     };
     let following = arguments.pace.following(update, arguments.once);

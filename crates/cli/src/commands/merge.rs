@@ -9,6 +9,7 @@ use papir_store::MergeOptions;
 use super::update;
 use crate::bars::Bars;
 use crate::failure::Outcome;
+use crate::sign_arguments::KeyArguments;
 
 /// Merge the changes that `papir update --delta` published into the database's file.
 ///
@@ -23,6 +24,8 @@ pub(crate) struct Arguments {
     /// Keep the replaced version as FILE.VERSION with its delta, and at most N such files.
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
+    #[command(flatten)]
+    key: KeyArguments,
     /// Print one JSON object, as `papir update --json` does.
     #[arg(long)]
     json: bool,
@@ -30,7 +33,8 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv --delta
-  papir merge words.papir";
+  papir merge words.papir
+  papir merge words.papir --sign owner.key";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
@@ -39,6 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         file: arguments.file.clone(),
         keep: arguments.keep,
         rates: papir_plan::rates_file::load(None)?.rates,
+        sign: arguments.key.sign()?,
     };
     let start = Instant::now();
     let report = papir_store::merge(&options, &mut papir::system_rng(), &Bars::new());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
-use papir_store::UpdateOptions;
+use papir_store::{Sign, UpdateOptions};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -21,6 +21,7 @@ use crate::following::{Event, Following};
 use crate::observed_query;
 use crate::open_files;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
+use crate::sign_arguments::KeyArguments;
 use crate::systemd;
 use crate::traces::Traces;
 use crate::unused_tokens;
@@ -55,6 +56,8 @@ pub(crate) struct Arguments {
     follow: Option<PathBuf>,
     #[command(flatten)]
     pace: Pace,
+    #[command(flatten)]
+    key: KeyArguments,
     /// Print what the server sees of each query, as one JSON line.
     #[arg(long, hide = true)]
     show_queries: bool,
@@ -82,11 +85,13 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let output = Output::of(&settings)?;
     let on_query = arguments.show_queries.then(|| observed_query::printer());
     let config = ServerConfig { on_query, ..settings.config()? };
-    if let (None, Some(option)) = (&arguments.follow, arguments.pace.given()) {
+    let sign = arguments.key.sign()?;
+    let given = arguments.pace.given().or(sign.is_some().then_some("--sign"));
+    if let (None, Some(option)) = (&arguments.follow, given) {
         return Err(Failure::new(format!("{option} without a source to follow: expected --follow")));
     }
     let followed =
-        arguments.follow.as_deref().map(|source| FollowedSource::new(source, &config, &arguments.pace));
+        arguments.follow.as_deref().map(|source| FollowedSource::new(source, &config, &arguments.pace, sign));
     until_stopped(config, output, followed.transpose()?, until_stdin_ends)
 }
 
@@ -161,7 +166,7 @@ struct FollowedSource {
 }
 
 impl FollowedSource {
-    fn new(source: &Path, config: &ServerConfig, pace: &Pace) -> Result<Self, Failure> {
+    fn new(source: &Path, config: &ServerConfig, pace: &Pace, sign: Option<Sign>) -> Result<Self, Failure> {
         let [database] = &config.databases[..] else {
             let found = format!("--follow with {} databases", config.databases.len());
             return Err(Failure::new(format!("{found}: expected one FILE")));
@@ -171,7 +176,7 @@ impl FollowedSource {
             return Err(Failure::new(format!("{found}: expected a file of this machine")));
         }
         let rates = papir_plan::rates_file::load(None)?.rates;
-        let update = UpdateOptions { rates, ..UpdateOptions::new(&database.path, source) };
+        let update = UpdateOptions { rates, sign, ..UpdateOptions::new(&database.path, source) };
         Ok(Self { name: database.name.clone(), following: pace.following(update, false) })
     }
 

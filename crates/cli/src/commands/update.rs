@@ -71,7 +71,8 @@ const EXAMPLES: &str = "Examples:
   papir update hashes.papir --from changes.csv --key index --value hash
   papir update words.papir --from changes.csv --delta
   papir update secret.papir --from changes.csv --encrypt secret.key
-  papir update words.papir --from changes.csv --sign owner.key";
+  papir update words.papir --from changes.csv --sign owner.key
+  papir update words.papir --from changes.csv --delta --sign owner.key";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission
@@ -108,7 +109,7 @@ fn print_delta(report: Option<&DeltaReport>, time: Duration, json: bool) -> Outc
         (None, false) => writeln!(out, "nothing to change")?,
         (None, true) => writeln!(out, "{}", json!({ "mode": "unchanged" }))?,
         (Some(report), false) => describe::print(&describe::delta_update(report), &mut out)?,
-        (Some(DeltaReport { metadata, rows, superseded, bytes, most, .. }), true) => {
+        (Some(DeltaReport { metadata, rows, superseded, bytes, most, checkpoint }), true) => {
             let changed = json!({
                 "name": metadata.name,
                 "mode": "delta",
@@ -120,6 +121,7 @@ fn print_delta(report: Option<&DeltaReport>, time: Duration, json: bool) -> Outc
                 "seconds": time.as_secs_f64(),
                 "base": metadata.base,
                 "version": metadata.version,
+                "sequence": checkpoint.as_ref().map(|leaf| leaf.sequence),
             });
             writeln!(out, "{changed}")?;
         }

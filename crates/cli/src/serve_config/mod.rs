@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use papir_server::{Listen, Origin, PostgresConfig, Rate, ServerConfig, TrustedProxies};
+use papir_store::Verify;
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +136,11 @@ pub(crate) struct Settings {
           require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     mapped: Option<bool>,
+    /// Time at which checksums of databases are verified. With lazy and --mapped, the service is ready at
+    /// once: it answers while it verifies, and takes out a damaged version [default: load].
+    #[arg(long, value_name = "WHEN", env = "PAPIR_SERVE_VERIFY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verify: Option<VerifyWhen>,
     /// Time for which the previous version is still answered after a swap, as in 10m, 90s or 0, also
     /// by a service that starts meanwhile and finds it; at most two are kept [default: 10m].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_KEEP_OLD")]
@@ -227,6 +233,26 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
+}
+
+/// Times at which checksums are verified.
+#[derive(Clone, Copy, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum VerifyWhen {
+    /// Before a database is served.
+    #[default]
+    Load,
+    /// While it is served.
+    Lazy,
+}
+
+impl From<VerifyWhen> for Verify {
+    fn from(when: VerifyWhen) -> Self {
+        match when {
+            VerifyWhen::Load => Self::Load,
+            VerifyWhen::Lazy => Self::Lazy,
+        }
+    }
 }
 
 /// A `[[database]]` table of the configuration file.
@@ -327,7 +353,7 @@ impl Settings {
         merged! {
              listen threads max_concurrent max_queued max_upload_bytes max_connections header_timeout
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
-             trust_proxy allow_origin allow_not_private mapped lame_duck stop_timeout keep_old watch
+             trust_proxy allow_origin allow_not_private mapped verify lame_duck stop_timeout keep_old watch
              no_metrics cache registry registry_keys client_ttl max_clients max_client_bytes
              tickets_ahead list_clients log_format otlp otlp_sample
         }
@@ -370,6 +396,7 @@ impl Settings {
             per_client: Some(0),
             allow_not_private: Some(false),
             mapped: Some(default.mapped),
+            verify: Some(VerifyWhen::default()),
             lame_duck: Some(Span(default.lame_duck)),
             stop_timeout: Some(Span(default.stop_timeout)),
             keep_old: Some(Span(keep_old)),

@@ -61,6 +61,7 @@ impl Settings {
                 .map_or(default.max_upload_bytes, |bytes| bytes.0 as usize),
             allow_not_private: self.allow_not_private.unwrap_or_default(),
             mapped: self.mapped.unwrap_or_default(),
+            verify: self.verify.unwrap_or_default().into(),
             lame_duck: self.lame_duck.map_or(default.lame_duck, |span| span.0),
             stop_timeout: self.stop_timeout.map_or(default.stop_timeout, |span| span.0),
             body_timeout: self.body_timeout.map_or(default.body_timeout, |span| span.0),

@@ -114,6 +114,43 @@ fn updates_are_signed_and_followed_by_pinned_clients() {
 }
 
 #[test]
+fn deltas_of_a_signed_database_are_versions_in_its_log() {
+    let folder = Folder::new();
+    let (owner, public) = keygen(&folder, "owner.key");
+    let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
+    let changes = folder.write("changes.csv", "word,meaning\nkey-7,changed\n");
+    let update = ["update", &words, "--from", &changes, "--delta"];
+    fails_with(&update, &["sequence 0", "--sign KEY"]);
+    let signed = ["--sign", &owner];
+    assert!(succeeds(&[&update[..], &signed].concat()).contains("sequence 1, 20"));
+    assert!(succeeds(&["checkpoint", "show", &words]).contains("\n2\n"), "of two versions");
+    let service = serve(&words);
+    let state = folder.path("state");
+    let pinned = get(&service.url, &state, &["--owner-pub", &public, "--patience", "0s"]);
+    assert_eq!(succeeds(&pinned), "changed");
+
+    // A service that hides the delta shows an older version.
+    let delta = fs::read_dir(fs::canonicalize(&words).unwrap().parent().unwrap()).unwrap().flatten();
+    let delta = delta.map(|one| one.path()).find(|path| path.extension().is_some_and(|end| end == "delta"));
+    let (delta, hidden) = (delta.unwrap(), folder.path("hidden"));
+    fs::rename(&delta, &hidden).unwrap();
+    service.reload();
+    fails_with(&pinned, &["no query was sent", "sequence 0, but sequence 1"]);
+    fs::rename(&hidden, &delta).unwrap();
+    service.reload();
+    assert_eq!(succeeds(&pinned), "changed");
+
+    let source = folder.write("changes.jsonl", "{\"word\":\"key-7\",\"meaning\":\"again\"}\n");
+    let follow = ["follow", &source, "--publish", &words, "--once"];
+    fails_with(&follow, &["sequence 1", "--sign KEY"]);
+    succeeds(&[&follow[..], &signed].concat());
+    succeeds(&["merge", &words, "--sign", &owner]);
+    service.reload();
+    assert_eq!(succeeds(&pinned), "again");
+    assert!(succeeds(&["checkpoint", "show", &words]).contains("\n4\n"), "of four versions");
+}
+
+#[test]
 fn old_checkpoints_are_refused_until_the_version_is_signed_again() {
     let folder = Folder::new();
     let (owner, public) = keygen(&folder, "owner.key");

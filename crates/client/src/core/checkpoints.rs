@@ -90,7 +90,9 @@ impl OwnerTrust {
                 None => Ok(Verdict::Unsigned),
             };
         }
-        let bytes = service.bytes_of(io, &path, &info.version, limit::CHECKPOINT_BYTES).await?;
+        // The checkpoint of snapshot and delta together has the delta's version.
+        let version = info.delta.as_ref().map_or(&info.version, |delta| &delta.version);
+        let bytes = service.bytes_of(io, &path, version, limit::CHECKPOINT_BYTES).await?;
         let Some(bytes) = bytes else {
             return Ok(Verdict::Changed);
         };

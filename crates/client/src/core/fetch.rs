@@ -118,7 +118,7 @@ async fn fetch_both(
         };
         let part = Part { url: &url, info: &info, accepted: accepted.as_deref(), settings };
         let of_version = path::of_version(&public, &info.version);
-        let obtained = match part.held(from.held) {
+        let obtained = match part.held(from) {
             Some(lookup) => Ok(Some(lookup)),
             None => part.obtain(io, service, &of_version, &cache, public_bytes).await,
         };
@@ -180,11 +180,13 @@ impl Part<'_> {
         Ok(Some(lookup))
     }
 
-    /// The client of the same base as before. That of a signed database is fetched again: the owner's
-    /// checkpoint is compared with its bytes.
-    fn held(&self, held: Option<&Lookup>) -> Option<Lookup> {
-        let held = held.filter(|held| held.base_version().to_string() == self.info.version);
-        held.filter(|_| self.accepted.is_none()).map(Lookup::without_delta)
+    /// The client of the same base as before. That of a signed database is used again only if the owner's
+    /// checkpoint names the same public part, of which it was made.
+    fn held(&self, from: Origin<'_>) -> Option<Lookup> {
+        let held = from.held.filter(|held| held.base_version().to_string() == self.info.version);
+        let parts = [self.accepted, from.trust.accepted.as_ref()];
+        let [now, before] = parts.map(|accepted| accepted.map(|one| (one.leaf.base, one.leaf.public_part)));
+        held.filter(|_| now == before).map(Lookup::without_delta)
     }
 
     /// Adds the delta that the description names, if there is one. `None` if the server has another
@@ -198,11 +200,13 @@ impl Part<'_> {
         public_bytes: &mut u64,
     ) -> Result<Option<Lookup>> {
         let Some(DeltaInfo { version, public: length, .. }) = &self.info.delta else {
+            self.check_delta(None)?;
             return Ok(Some(base));
         };
-        if self.accepted.is_some() || base.root().is_some() {
-            // The owner did not sign the delta, so the server could put anything into it.
-            let reason = "a delta beside a database that its owner signed or committed to: expected none";
+        if base.root().is_some() && (self.accepted.is_none() || self.settings.root.is_some()) {
+            // The server could put anything into it.
+            let reason = "a delta beside a database whose root alone is known: expected none, since the root \
+                          does not cover it";
             return Err(unexpected(self.url, reason.to_owned()));
         }
         let path = path::of_version(public, version);
@@ -210,6 +214,7 @@ impl Part<'_> {
             return Ok(None);
         };
         *public_bytes += bytes.len() as u64;
+        self.check_delta(Some(&bytes))?;
         let delta = DeltaPart::decode(&bytes)?;
         let client = build_client(&delta.bundle.scheme_public, self.settings)?;
         let lookup = base.with_delta(client, &delta)?;
@@ -218,6 +223,12 @@ impl Part<'_> {
             return Err(unexpected(self.url, reason));
         }
         Ok(Some(lookup))
+    }
+
+    /// Checks the bytes of a delta's public part, or that there is no delta, against the owner's checkpoint.
+    fn check_delta(&self, bytes: Option<&[u8]>) -> Result<()> {
+        let refused = |error| Error::Checkpoint { url: self.url.to_owned(), error };
+        self.accepted.map_or(Ok(()), |accepted| accepted.leaf.check_delta(bytes)).map_err(refused)
     }
 
     /// Checks the bytes of a public part, fetched or stored, and builds its lookup client.

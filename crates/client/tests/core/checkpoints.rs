@@ -12,7 +12,7 @@ use papir_protocol::DeltaInfo;
 use papir_schemes::registry;
 
 use crate::peer::{EPOCH, Peer, Reply, record, records, rng, short};
-use crate::signing::{owner, sign, signed};
+use crate::signing::{append_delta, owner, sign, signed};
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name("simple").unwrap();
@@ -266,20 +266,28 @@ fn a_pinned_client_follows_a_rotation_and_keeps_its_sequences() {
 }
 
 #[test]
-fn a_delta_beside_a_signed_database_is_refused() {
+fn a_delta_that_the_owner_did_not_sign_is_refused() {
     let mut peer = signed(simple(1), &owner(1));
     peer.delta = Some(DeltaInfo {
-        version: "0123456789abcdef".into(),
+        version: peer.newest().server.version().to_string(),
         scheme: "inspire".into(),
         entries: 1,
         records: Some(50),
-        public: 300,
+        public: 1 << 20,
         query: 1,
         answer: 1,
         queries_per_lookup: 1,
     });
-    let error = peer.open(pinning()).map(drop).unwrap_err().to_string();
-    assert!(error.contains("a delta beside a database that its owner signed"), "{error}");
-    // Neither the delta's public part nor anything else is asked for.
+    let error = peer.open(pinning()).map(drop).unwrap_err();
+    assert_eq!(error.code(), "checkpoint_delta", "{error}");
+    assert_eq!(events(&peer), [&FETCHES[..], &["GET /public"]].concat());
+}
+
+#[test]
+fn a_service_that_hides_a_delta_is_refused() {
+    let mut peer = signed(simple(1), &owner(1));
+    peer.log = Some(append_delta(peer.log.as_ref(), peer.newest(), &owner(1)));
+    let error = peer.open(pinning()).map(drop).unwrap_err();
+    assert_eq!(error.code(), "checkpoint_delta", "{error}");
     assert_eq!(events(&peer), FETCHES);
 }

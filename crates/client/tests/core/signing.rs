@@ -10,11 +10,20 @@ pub fn owner(seed: u64) -> SigningKey {
     SigningKey::generate("example.org/owner".parse().unwrap(), Kind::Note, &mut rng(seed))
 }
 
+/// The statement of a version.
+fn statement(offer: &Offer) -> Statement {
+    let (base, public_part) = (Base::Content([1; 32]), public_part_hash(&offer.bundle));
+    Statement { database: "table".into(), time: EPOCH, base, delta_root: None, public_part }
+}
+
 /// Appends a version to a log.
 pub fn append(former: Option<&Log>, offer: &Offer, key: &SigningKey, more: &[Certificate]) -> Log {
-    let (base, public_part) = (Base::Content([1; 32]), public_part_hash(&offer.bundle));
-    let statement = Statement { database: "table".into(), time: EPOCH, base, public_part };
-    Log::append(former, &statement, key, more).unwrap()
+    Log::append(former, &statement(offer), key, more).unwrap()
+}
+
+/// Appends the same version with some delta to a log.
+pub fn append_delta(former: Option<&Log>, offer: &Offer, key: &SigningKey) -> Log {
+    Log::append(former, &Statement { delta_root: Some([2; 32]), ..statement(offer) }, key, &[]).unwrap()
 }
 
 /// A service whose database is signed.

@@ -8,9 +8,11 @@
 //!      4      2  format version, 1
 //!      6      8  version of the base
 //!     14      8  number of records of base and delta together; 0 for a database with keys
-//!     22      8  length b of the bundle
-//!     30      b  the delta's bundle
-//!   30+b      8  first 8 bytes of BLAKE3 over everything before
+//!     22      1  1 with a hash of the content, 0 without
+//!     23   32/0  hash of the content of a signed delta whose records have no proofs
+//!      .      8  length b of the bundle
+//!      .      b  the delta's bundle
+//!      .      8  first 8 bytes of BLAKE3 over everything before
 //! ```
 //! All numbers are little-endian. The checksum detects accidental damage, not forgery.
 
@@ -32,7 +34,11 @@ pub struct DeltaPart {
     pub base: Version,
     /// Number of records of base and delta together; `None` for a database with keys.
     pub records: Option<u64>,
-    /// The delta's scheme and layout.
+    /// A hash of the prepared delta, which its owner states. It identifies the content, but clients cannot
+    /// check records against it.
+    pub content: Option<[u8; 32]>,
+    /// The delta's scheme and layout, and the top of the hash tree over its records if the base is
+    /// verifiable.
     pub bundle: Bundle,
 }
 
@@ -41,7 +47,8 @@ impl DeltaPart {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.raw(&MAGIC).u16(DELTA_FORMATS.written as u16).raw(&self.base.0);
-        writer.u64(self.records.unwrap_or(0)).bytes(&self.bundle.encode());
+        writer.u64(self.records.unwrap_or(0)).u8(self.content.is_some().into());
+        writer.raw(self.content.as_ref().map_or(&[], |hash| &hash[..])).bytes(&self.bundle.encode());
         let mut bytes = writer.finish();
         let sum = checksum(&bytes);
         bytes.extend_from_slice(&sum);
@@ -61,6 +68,13 @@ impl DeltaPart {
         }
         DELTA_FORMATS.check(reader.u16()?.into())?;
         let (base, records) = (Version(reader.array()?), reader.u64()?);
+        let content = match reader.u8()? {
+            0 => None,
+            1 => Some(reader.array()?),
+            other => {
+                return Err(CoreError::malformed("a delta", format!("the flag {other}"), "0 or 1").into());
+            }
+        };
         let bundle = reader.bytes()?;
         let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
         reader.finish()?;
@@ -68,9 +82,9 @@ impl DeltaPart {
             return Err(CoreError::Checksum { what: "a delta".to_owned() }.into());
         }
         let bundle = Bundle::decode(bundle)?;
-        if bundle.keyword.is_none() || bundle.commitment_top.is_some() {
-            return Err(CoreError::malformed("a delta's bundle", "no layout, or a tree", "a layout").into());
+        if bundle.keyword.is_none() {
+            return Err(CoreError::malformed("a delta's bundle", "no layout", "a layout").into());
         }
-        Ok(Self { base, records: Some(records).filter(|&records| records > 0), bundle })
+        Ok(Self { base, records: Some(records).filter(|&records| records > 0), content, bundle })
     }
 }

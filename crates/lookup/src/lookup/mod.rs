@@ -82,7 +82,13 @@ impl Lookup {
             let expected = format!("{} or more", words(records));
             return Err(CoreError::malformed("a delta", words(delta.records), expected).into());
         }
-        let part = Self::new(client, delta.bundle.keyword.clone())?.base;
+        let top = delta.bundle.commitment_top;
+        if top.is_some() != self.base.commitment.is_some() {
+            let words = |proven| if proven { "records with proofs" } else { "records without proofs" };
+            let expected = format!("{}, as in the base", words(self.base.commitment.is_some()));
+            return Err(CoreError::malformed("a delta", words(top.is_some()), expected).into());
+        }
+        let part = Self::new_verifying(client, delta.bundle.keyword.clone(), top)?.base;
         let delta = Delta { part, records: delta.records };
         Ok(Self { base: Arc::clone(&self.base), delta: Some(delta) })
     }

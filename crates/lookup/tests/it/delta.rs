@@ -38,7 +38,7 @@ impl Pair {
             table(changes, below.keyword(), &mut rng(3), &NoProgress).unwrap();
         let delta = plain().setup(&buckets, Goal::default(), &mut rng(4), &NoProgress).unwrap();
         let bundle = Bundle { scheme_public: delta.public(), keyword: Some(layout), commitment_top: None };
-        let part = DeltaPart { base: base.version(), records, bundle };
+        let part = DeltaPart { base: base.version(), records, content: None, bundle };
         assert_eq!(DeltaPart::decode(&part.encode()).unwrap(), part);
         let client = plain().client(&part.bundle.scheme_public).unwrap();
         let lookup = below.with_delta(client, &part).unwrap();
@@ -183,7 +183,7 @@ fn deltas_of_other_databases_are_refused() {
     let pair = Pair::new(server, &below, &changes, None);
     let layout = table(&changes, Some(&base.layout), &mut rng(3), &NoProgress).unwrap().layout;
     let bundle = Bundle { scheme_public: pair.delta.public(), keyword: Some(layout), commitment_top: None };
-    let part = DeltaPart { base: pair.base.version(), records: None, bundle };
+    let part = DeltaPart { base: pair.base.version(), records: None, content: None, bundle };
     let with = |part: &DeltaPart| {
         below
             .with_delta(plain().client(&part.bundle.scheme_public).unwrap(), part)
@@ -193,6 +193,10 @@ fn deltas_of_other_databases_are_refused() {
     };
     assert_eq!(with(&DeltaPart { base: Version([9; 8]), ..part.clone() }), "wrong_version");
     assert_eq!(with(&DeltaPart { records: Some(40), ..part.clone() }), "malformed", "by index");
+    let proven = Bundle { commitment_top: Some([1; 32]), ..part.bundle.clone() };
+    assert_eq!(with(&DeltaPart { bundle: proven, ..part.clone() }), "malformed", "proofs in the delta alone");
+    let stated = DeltaPart { content: Some([3; 32]), ..part.clone() };
+    assert_eq!(DeltaPart::decode(&stated.encode()).unwrap(), stated);
     // Without the delta, the same client asks the base alone.
     assert_eq!(pair.lookup.without_delta().version(), pair.base.version());
     let bytes = part.encode();

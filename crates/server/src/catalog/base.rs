@@ -1,14 +1,15 @@
 //! A snapshot, ready to answer.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use papir_core::erased::ErasedServer;
 use papir_core::{Description, Version};
 use papir_lookup::{Bundle, KeywordLayout};
-use papir_store::{Metadata, OpenOptions, Snapshot, parse_timestamp};
+use papir_store::{Metadata, OpenOptions, Snapshot, Verifier, parse_timestamp};
 
 use super::checkpoint::Checkpoint;
 use super::identity::Identity;
@@ -24,34 +25,61 @@ pub(super) struct Base {
     pub(super) name: String,
     pub(super) server: Box<dyn ErasedServer>,
     pub(super) keyword: Option<KeywordLayout>,
-    pub(super) commitment_top: Option<[u8; 32]>,
+    commitment_top: Option<[u8; 32]>,
     pub(super) version: Version,
     pub(super) description: Description,
     pub(super) max_batch: usize,
     pub(super) query_bytes: usize,
-    pub(super) public_part: OnceLock<Bytes>,
+    public_part: OnceLock<Bytes>,
     pub(super) public_part_bytes: u64,
     pub(super) checkpoint: Option<Checkpoint>,
     pub(super) published: Option<SystemTime>,
     pub(super) snapshot: u64,
     /// The file at the time it was opened.
     pub(super) identity: Option<Identity>,
+    /// Verifies what the opening left; `None` once it is taken.
+    verifier: Mutex<Option<Verifier>>,
+    /// Bytes that are not verified yet.
+    pub(super) unverified: AtomicU64,
 }
 
 impl Base {
-    /// Opens a snapshot file.
-    pub(super) fn open(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
-        Self::of_snapshot(name, Snapshot::open_with(path, options)?)
-            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })
+    /// Opens a snapshot file that was just seen with this identity.
+    pub(super) fn open(
+        name: &str,
+        path: &Path,
+        options: OpenOptions,
+        identity: Option<Identity>,
+    ) -> papir_store::Result<Self> {
+        let base = Self::of_snapshot(name, Snapshot::open_with(path, options)?)
+            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })?;
+        Ok(Self { identity, ..base })
     }
 
     /// Serves a loaded snapshot.
-    pub(super) fn of_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
+    pub(super) fn of_snapshot(name: &str, mut snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
+        let verifier = snapshot.verifier();
+        let unverified = verifier.as_ref().map_or(0, Verifier::bytes).into();
         let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
         let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
         let base = Self::new(name, server, keyword, commitment_top);
         let published = published(&metadata, checkpoint.as_ref());
-        Ok(Self { snapshot: file_bytes, checkpoint, published, ..base })
+        let verifier = Mutex::new(verifier);
+        Ok(Self { snapshot: file_bytes, checkpoint, published, verifier, unverified, ..base })
+    }
+
+    /// Takes the verification of what the opening left.
+    pub(super) fn take_verifier(&self) -> Option<Verifier> {
+        self.verifier.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The public part that clients download. Encoded on first use, which is slow for a large hint.
+    pub(super) fn public_part(&self) -> Bytes {
+        let encoded = self.public_part.get_or_init(|| {
+            let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
+            Bundle { scheme_public, keyword, commitment_top: self.commitment_top }.encode().into()
+        });
+        encoded.clone()
     }
 
     /// Serves a prepared database.
@@ -80,6 +108,8 @@ impl Base {
             published: None,
             snapshot: 0,
             identity: None,
+            verifier: Mutex::default(),
+            unverified: AtomicU64::new(0),
         }
     }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use papir_store::Verify;
+
 use super::sources::Sources;
 
 /// One snapshot to serve.
@@ -31,6 +33,8 @@ pub(crate) struct CatalogOptions {
     pub(crate) keep_old: Duration,
     /// Maps snapshot files instead of reading them into memory.
     pub(crate) mapped: bool,
+    /// The time at which checksums of snapshots are verified.
+    pub(crate) verify: Verify,
     /// Allows schemes without privacy.
     pub(crate) allow_not_private: bool,
     /// Set if there is a registry for client keys. Databases that need one are refused otherwise.

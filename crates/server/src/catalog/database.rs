@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use papir_core::envelope::{self, Kind, named_version};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
-use papir_lookup::{Bundle, KeywordLayout};
+use papir_lookup::KeywordLayout;
 use papir_store::{Delta, OpenOptions, Snapshot, delta_file};
 
 use super::base::{BATCH_BYTES, Base, MAX_BATCH};
@@ -77,15 +78,14 @@ impl Database {
             let snapshot = Identity::of(path);
             let base = match served.filter(|served| snapshot.is_some() && served.base.identity == snapshot) {
                 Some(served) => Arc::clone(&served.base),
-                None => Arc::new(Base { identity: snapshot, ..Base::open(name, path, options.clone())? }),
+                None => Arc::new(Base::open(name, path, options.clone(), snapshot)?),
             };
-            let delta = Identity::of(&delta_file(file, base.version)?);
+            let seen = Identity::of(&delta_file(file, base.version)?);
             let opened = Delta::of(file, base.version, options);
             if Identity::of(path) == snapshot {
-                let opened = opened?;
-                check_unsigned(&base, opened.as_ref())?;
-                let database = Self { base, delta: opened.map(ServedDelta::new) };
-                return Ok((database, Files { snapshot, delta }));
+                let delta = opened?.map(|opened| serve_delta(&base, opened, file)).transpose()?;
+                let database = Self { base, delta };
+                return Ok((database, Files { snapshot, delta: seen }));
             }
         }
         let what = format!("opening {}", path.display());
@@ -131,6 +131,16 @@ impl Database {
         self.base.version
     }
 
+    /// The snapshot.
+    pub(super) fn base(&self) -> &Arc<Base> {
+        &self.base
+    }
+
+    /// Bytes of the snapshot that are not verified yet.
+    pub(crate) fn unverified(&self) -> u64 {
+        self.base.unverified.load(Ordering::Relaxed)
+    }
+
     /// The delta beside the snapshot.
     pub(crate) fn delta(&self) -> Option<&ServedDelta> {
         self.delta.as_ref()
@@ -151,9 +161,10 @@ impl Database {
         &self.base.description
     }
 
-    /// The owner's signed checkpoint; `None` if the database is not signed.
+    /// The owner's signed checkpoint: that of the delta, if there is one; `None` if the database is not
+    /// signed.
     pub(crate) fn checkpoint(&self) -> Option<&Checkpoint> {
-        self.base.checkpoint.as_ref()
+        self.delta.as_ref().map_or(self.base.checkpoint.as_ref(), |delta| delta.checkpoint.as_ref())
     }
 
     /// Time at which the version was signed or, without a signature, built or last updated; `None`
@@ -203,11 +214,7 @@ impl Database {
 
     /// The public part that clients download. Encoded on first use, which is slow for a large hint.
     pub(crate) fn public_part(&self) -> Bytes {
-        let encoded = self.base.public_part.get_or_init(|| {
-            let (scheme_public, keyword) = (self.base.server.public(), self.base.keyword.clone());
-            Bundle { scheme_public, keyword, commitment_top: self.base.commitment_top }.encode().into()
-        });
-        encoded.clone()
+        self.base.public_part()
     }
 
     /// Length in bytes of the largest batch of queries.
@@ -364,15 +371,25 @@ impl Database {
     }
 }
 
-/// Refuses a delta beside a signed database, which clients would refuse: its owner did not sign it.
-fn check_unsigned(base: &Base, delta: Option<&Delta>) -> papir_store::Result<()> {
-    match (&base.checkpoint, delta) {
-        (Some(_), Some(delta)) => Err(papir_store::Error::Options {
-            found: format!("a delta of {} changes beside a signed database", delta.metadata.entries),
-            expected: "a signed database without a delta".to_owned(),
-        }),
-        _ => Ok(()),
+/// Serves a delta beside its base. Refuses one that is not signed beside a signed base, and a base whose
+/// public part is not the one that the delta's checkpoint names: clients would refuse both.
+fn serve_delta(base: &Base, delta: Delta, file: &Path) -> papir_store::Result<ServedDelta> {
+    let failed = |error| papir_store::Error::Checkpoint { file: file.display().to_string(), error };
+    match (&base.checkpoint, &delta.log) {
+        (Some(_), Some(log)) => {
+            log.newest().and_then(|leaf| leaf.check_public_part(&base.public_part())).map_err(failed)?;
+        }
+        (None, None) => {}
+        (signed, _) => {
+            let words = |signed| if signed { "signed" } else { "unsigned" };
+            let (of_base, of_delta) = (words(signed.is_some()), words(delta.log.is_some()));
+            return Err(papir_store::Error::Options {
+                found: format!("a delta that is {of_delta} beside a database that is {of_base}"),
+                expected: "both signed, or both unsigned".to_owned(),
+            });
+        }
     }
+    ServedDelta::new(delta, &base.name).map_err(failed)
 }
 
 /// Concatenates the `count` answers of one request.

@@ -7,6 +7,8 @@ use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::{Description, NoProgress, Result, Version};
 use papir_store::{Delta, parse_timestamp};
 
+use super::checkpoint::Checkpoint;
+
 /// A delta that is served beside its base.
 pub(crate) struct ServedDelta {
     server: Box<dyn ErasedServer>,
@@ -26,15 +28,20 @@ pub(crate) struct ServedDelta {
     pub(crate) published: Option<SystemTime>,
     /// Time at which the first of its new changes arrived, in milliseconds since 1970.
     pub(crate) arrived: Option<u64>,
+    /// The owner's signed checkpoint of snapshot and delta; `None` if they are not signed.
+    pub(crate) checkpoint: Option<Checkpoint>,
 }
 
 impl ServedDelta {
-    /// Serves an opened delta.
-    pub(super) fn new(delta: Delta) -> Self {
+    /// Serves an opened delta of the database `name`.
+    ///
+    /// # Errors
+    /// [`papir_checkpoint::Error::Database`] for a signed delta of another database.
+    pub(super) fn new(delta: Delta, name: &str) -> papir_checkpoint::Result<Self> {
         let public_part = delta.part().encode().into();
-        let Delta { metadata, server, layout, file_bytes, .. } = delta;
+        let Delta { metadata, server, layout, log, file_bytes, .. } = delta;
         let description = server.describe();
-        Self {
+        Ok(Self {
             version: server.version(),
             entries: metadata.entries,
             records: metadata.records,
@@ -43,9 +50,10 @@ impl ServedDelta {
             snapshot: file_bytes,
             published: parse_timestamp(&metadata.created),
             arrived: metadata.arrived,
+            checkpoint: log.map(|log| Checkpoint::of(&log, name)).transpose()?,
             description,
             server,
-        }
+        })
     }
 
     /// Length of a query in bytes.

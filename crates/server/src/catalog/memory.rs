@@ -2,6 +2,7 @@
 
 use papir_core::Sizes;
 
+use super::database::Database;
 use super::versions::VersionView;
 
 /// Bytes held by the answered versions of one database, in total.
@@ -22,17 +23,21 @@ pub(crate) struct MemoryUse {
 impl MemoryUse {
     /// Sums over `versions`. Those that differ in their deltas only share one snapshot.
     pub(crate) fn of(versions: &[VersionView]) -> Self {
-        let (mut sum, mut bases) = (Self { versions: versions.len(), ..Self::default() }, Vec::new());
+        let mut sum = Self { versions: versions.len(), ..Self::default() };
+        for database in bases(versions) {
+            sum.add(&database.description().sizes, database.snapshot());
+        }
         for VersionView { database, .. } in versions {
-            if !bases.contains(&database.base_version()) {
-                bases.push(database.base_version());
-                sum.add(&database.description().sizes, database.snapshot());
-            }
             if let Some(delta) = database.delta() {
                 sum.add(&delta.description.sizes, delta.snapshot);
             }
         }
         sum
+    }
+
+    /// Bytes of snapshots that are not verified yet.
+    pub(crate) fn unverified(versions: &[VersionView]) -> u64 {
+        bases(versions).iter().map(|database| database.unverified()).sum()
     }
 
     fn add(&mut self, sizes: &Sizes, snapshot: u64) {
@@ -47,6 +52,17 @@ impl MemoryUse {
         let Self { snapshot, encoded, material, hint, .. } = *self;
         [("snapshot", snapshot), ("encoded", encoded), ("material", material), ("hint", hint)]
     }
+}
+
+/// One version of each snapshot.
+fn bases(versions: &[VersionView]) -> Vec<&Database> {
+    let mut bases: Vec<&Database> = Vec::new();
+    for VersionView { database, .. } in versions {
+        if bases.iter().all(|base| base.base_version() != database.base_version()) {
+            bases.push(database);
+        }
+    }
+    bases
 }
 
 /// Logs the memory of a database and of the process.

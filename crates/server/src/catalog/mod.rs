@@ -9,6 +9,7 @@ mod error;
 mod identity;
 mod memory;
 mod sources;
+mod unverified;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use papir_core::Version;
-use papir_store::{OpenOptions, delta_file};
+use papir_store::{OpenOptions, Verify, delta_file};
 
 use crate::error::Error;
 
@@ -32,6 +33,7 @@ pub(crate) use error::{DatabaseError, QueryError};
 pub(crate) use identity::{Files, Identity};
 pub(crate) use memory::{MemoryUse, resident};
 pub use sources::Sources;
+pub(crate) use unverified::Unverified;
 use versions::Versions;
 pub(crate) use versions::{Candidates, MAX_PREVIOUS, Target, VersionView};
 
@@ -64,6 +66,8 @@ struct Slot {
     versions: RwLock<Versions>,
     /// The files at the last load, successful or not.
     seen: Mutex<Files>,
+    /// The snapshot that was taken out because it is damaged.
+    damaged: Mutex<Option<Identity>>,
 }
 
 impl Catalog {
@@ -254,6 +258,21 @@ impl Catalog {
         }
     }
 
+    /// Takes the snapshots of which chunks remain to be verified.
+    pub(crate) fn take_unverified(&self) -> Vec<Unverified> {
+        let views = self.slots.values().flat_map(Slot::views);
+        views.filter_map(|view| Unverified::of(view.database.base())).collect()
+    }
+
+    /// Takes out all versions of a damaged snapshot. The version before it is served again, if it is still
+    /// there. Until it is replaced, the file is served only if all of it can be verified.
+    pub(crate) fn retract(&self, damaged: &Unverified) {
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = self.slots.get(&damaged.name) {
+            slot.retract(damaged);
+        }
+    }
+
     /// Drops old versions that have expired.
     pub(crate) fn expire(&self) {
         self.slots.iter().for_each(|(name, slot)| slot.expire(name));
@@ -270,13 +289,20 @@ impl Catalog {
         self.check_registry(&opened.0).map(|()| opened)
     }
 
+    /// The time at which checksums of a file are verified: at once if it was damaged.
+    fn verify(&self, name: &str, path: &Path) -> Verify {
+        let damaged = self.slots.get(name).and_then(Slot::damaged);
+        if damaged.is_some() && damaged == Identity::of(path) { Verify::Load } else { self.options.verify }
+    }
+
     fn open(
         &self,
         name: &str,
         files: (&Path, &Path),
         served: Option<&Database>,
     ) -> papir_store::Result<(Database, Files)> {
-        let options = OpenOptions { in_memory: !self.options.mapped, ..OpenOptions::default() };
+        let verify = self.verify(name, files.1);
+        let options = OpenOptions { verify, in_memory: !self.options.mapped, ..OpenOptions::default() };
         let opened = Database::open_again(name, files, &options, served)?;
         opened.0.check_private(self.options.allow_not_private)?;
         Ok(opened)
@@ -303,7 +329,8 @@ impl Catalog {
 
 impl Slot {
     fn new(path: Option<PathBuf>, versions: Versions) -> Self {
-        Self { path, versions: RwLock::new(versions), seen: Mutex::default() }
+        let (seen, damaged) = (Mutex::default(), Mutex::default());
+        Self { path, versions: RwLock::new(versions), seen, damaged }
     }
 
     fn newest(&self) -> Option<Arc<Database>> {
@@ -337,6 +364,22 @@ impl Slot {
         for database in gone {
             tracing::info!(database = name, version = %database.version(), "old version dropped");
         }
+    }
+
+    fn retract(&self, damaged: &Unverified) {
+        let mut versions = self.versions.write().unwrap_or_else(PoisonError::into_inner);
+        let gone = versions.retract(|database| damaged.is(database.base()), Instant::now());
+        drop(versions);
+        let identity = gone.iter().find(|old| damaged.is(old.base())).and_then(|old| old.base().identity);
+        *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+        // The delta that belongs to the newest version has another name now: the files are the same.
+        if let Some(path) = &self.path {
+            self.see(self.files(path));
+        }
+    }
+
+    fn damaged(&self) -> Option<Identity> {
+        *self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The files as they are now.

@@ -117,6 +117,17 @@ impl Versions {
         None
     }
 
+    /// Removes and returns the versions of a snapshot. The newest that is left becomes the newest again.
+    pub(crate) fn retract(&mut self, is_of: impl Fn(&Database) -> bool, now: Instant) -> Vec<Arc<Database>> {
+        let mut gone = self.expire(now);
+        gone.extend(self.take(|old| is_of(&old.served.database)));
+        if let Some(newest) = self.newest.take_if(|newest| is_of(&newest.database)) {
+            gone.push(newest.database);
+            self.newest = (!self.previous.is_empty()).then(|| self.previous.remove(0).served);
+        }
+        gone
+    }
+
     /// Removes and returns the expired versions.
     pub(crate) fn expire(&mut self, now: Instant) -> Vec<Arc<Database>> {
         self.take(|old| old.until <= now)

@@ -18,6 +18,7 @@
 //! | `papir_data_age_seconds` | gauge | `database`, `version` | Time since the version was signed or, without a signature, built or last updated |
 //! | `papir_delta_entries` | gauge | `database` | Changed keys or records in the delta of the newest version; 0 without one |
 //! | `papir_change_to_answer_seconds` | histogram | `database` | Time from the arrival of the first change in a delta until the delta is answered |
+//! | `papir_unverified_bytes` | gauge | `database` | Bytes of answered snapshots whose checksums are not verified yet |
 //! | `papir_loads_total` | counter | `database`, `outcome` | Loads of versions of databases and sets: `ok`, or `failed` if the old version stays |
 //! | `papir_load_failing` | gauge | `database` | 1 if the last load of the database or set failed, else 0 |
 //! | `papir_store_failing` | gauge | `database` | 1 while the object store of the database cannot be reached, else 0 |
@@ -90,6 +91,8 @@ metrics! {
         "Changed keys or records in the delta of the newest version; 0 without one";
     CHANGE_TO_ANSWER = Histogram "papir_change_to_answer_seconds"
         "Time from the arrival of the first change in a delta until the delta is answered";
+    UNVERIFIED = Gauge "papir_unverified_bytes"
+        "Bytes of answered snapshots whose checksums are not verified yet";
     LOADS = Counter "papir_loads_total"
         "Loads of versions of databases and sets: `ok`, or `failed` if the old version stays";
     LOAD_FAILING = Gauge "papir_load_failing" "1 if the last load of the database or set failed, else 0";

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_store::Verify;
+
 use super::protection::{Guard, Protection};
 use super::state::StateObserver;
 use crate::catalog::{Catalog, CatalogOptions, DatabaseConfig, Sources};
@@ -41,6 +43,9 @@ pub struct ServerConfig {
     /// Maps snapshot files instead of reading them into memory, for files larger than the memory. A
     /// program that writes to such a file or truncates it changes the answers or ends the service.
     pub mapped: bool,
+    /// The time at which the checksums of snapshots are verified. With [`Verify::Lazy`], a service is ready
+    /// sooner: it answers while a thread verifies the snapshots, and takes out a version that is damaged.
+    pub verify: Verify,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
     /// Time after the request to stop for which `/readyz` returns 503 and everything else goes on, so
@@ -86,6 +91,7 @@ impl Default for ServerConfig {
             max_queued: 1024,
             max_upload_bytes: 256 << 20,
             mapped: false,
+            verify: Verify::Load,
             allow_not_private: false,
             lame_duck: Duration::ZERO,
             stop_timeout: Duration::from_secs(60),
@@ -127,6 +133,7 @@ impl ServerConfig {
         CatalogOptions {
             keep_old: self.keep_old,
             mapped: self.mapped,
+            verify: self.verify,
             allow_not_private: self.allow_not_private,
             has_registry: self.registry.is_some(),
             sources: self.sources.clone(),

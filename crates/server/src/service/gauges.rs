@@ -66,6 +66,8 @@ fn database(state: &Recorder, name: &str, versions: &[VersionView]) {
         &[("database", name)],
         delta.map_or(0.0, |delta| delta.entries as f64),
     );
+    let unverified = MemoryUse::unverified(versions) as f64;
+    state.gauge(metrics::UNVERIFIED, &[("database", name)], unverified);
     for (part, bytes) in MemoryUse::of(versions).parts() {
         state.gauge(metrics::DATABASE_BYTES, &[("database", name), ("part", part)], bytes as f64);
     }

@@ -1,6 +1,7 @@
 //! Reload: loads snapshots again and swaps them in, on request and on SIGHUP.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use papir_core::Version;
 
@@ -117,6 +118,7 @@ pub(super) async fn load_with(
                 app.metrics.polled(&one.name, one.unreachable.is_none());
             }
         }
+        verify_later(&app);
         if let Some((psi, loaded)) = app.psi.as_ref().zip(set) {
             // The set has the name of its database, which fails as long as either of them does.
             let failed = databases.iter().any(|one| one.name == psi.name() && one.outcome.is_err());
@@ -125,6 +127,30 @@ pub(super) async fn load_with(
         databases
     });
     loading.await.map_err(|error| abnormal("loading snapshots", error))
+}
+
+/// Verifies the snapshots that were opened without that, on a thread of its own.
+fn verify_later(app: &Arc<App>) {
+    let unverified = app.catalog.take_unverified();
+    if unverified.is_empty() {
+        return;
+    }
+    // A weak reference: the task must not keep the service alive.
+    let app = Arc::downgrade(app);
+    tokio::task::spawn_blocking(move || {
+        let goes_on = || app.upgrade().is_some_and(|app| !app.stopping.load(Ordering::Relaxed));
+        for one in unverified {
+            match one.verify(&goes_on) {
+                Ok(()) => tracing::info!(database = one.name, "snapshot verified"),
+                Err(error) => {
+                    tracing::error!(database = one.name, %error, "snapshot damaged: no longer served");
+                    let Some(app) = app.upgrade() else { return };
+                    app.catalog.retract(&one);
+                    app.metrics.load_failing(&one.name, true);
+                }
+            }
+        }
+    });
 }
 
 /// The error for a task that panicked or was cancelled.

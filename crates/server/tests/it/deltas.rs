@@ -5,11 +5,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use papir_client::{Connection, Options};
 use papir_core::NoProgress;
 use papir_server::ServerConfig;
-use papir_store::{MergeOptions, UpdateOptions, merge, update_delta};
+use papir_store::{MergeOptions, Sign, UpdateOptions, merge, update_delta};
 
-use crate::support::files::{build, serving};
+use crate::support::files::{build, build_signed, owner, serving};
 use crate::support::proxy::Proxy;
 use crate::support::{self, Running, get, key, lookup, post, rng, send, value};
 
@@ -17,19 +18,24 @@ const EVERY: Duration = Duration::from_millis(20);
 
 /// Publishes values with this salt for some keys, and deletes others.
 fn publish(file: &Path, salt: &str, set: &[u64], deleted: &[u64]) {
+    publish_by(file, salt, set, deleted, None);
+}
+
+/// Like [`publish`], for a signed database.
+fn publish_by(file: &Path, salt: &str, set: &[u64], deleted: &[u64], sign: Option<Sign>) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let mut rows: String =
         set.iter().map(|&i| format!("{},{},\n", text(key(i)), text(value(i, salt)))).collect();
     rows.extend(deleted.iter().map(|&i| format!("{},,yes\n", text(key(i)))));
     let changes = file.with_extension(format!("{salt}.csv"));
     fs::write(&changes, format!("key,value,gone\n{rows}")).unwrap();
-    let options = UpdateOptions { delete: Some("gone".into()), ..UpdateOptions::new(file, changes) };
+    let options = UpdateOptions { delete: Some("gone".into()), sign, ..UpdateOptions::new(file, changes) };
     update_delta(&options, None, &mut rng(), &NoProgress).unwrap().unwrap();
 }
 
-fn merge_delta(file: &Path) {
-    let options =
-        MergeOptions { file: file.to_owned(), keep: None, rates: UpdateOptions::new(file, file).rates };
+fn merge_delta(file: &Path, sign: Option<Sign>) {
+    let rates = UpdateOptions::new(file, file).rates;
+    let options = MergeOptions { file: file.to_owned(), keep: None, rates, sign };
     merge(&options, &mut rng(), &NoProgress).unwrap();
 }
 
@@ -89,7 +95,7 @@ fn changes_are_answered_and_merged_without_a_gap() {
     assert_eq!(fetched, before["delta"]["public"].as_u64().unwrap());
     assert!(fetched < 512, "{fetched}");
 
-    merge_delta(&file);
+    merge_delta(&file, None);
     let merged = until_changed(&server, &before);
     assert!(merged.get("delta").is_none() && merged["version"] != before["version"], "{merged}");
     for (key, expected) in keys.iter().zip([&expected[0], &None, &Some(value(9, "c")), &expected[3], &None]) {
@@ -190,4 +196,35 @@ fn each_public_part_is_fetched_by_its_version() {
     assert_eq!((base.status, &base.body[..4]), (200, &b"PIRB"[..]));
     assert_eq!(get(&url).body, base.body, "the newest snapshot's by default");
     assert_eq!(of("0123456789abcdef").status, 409);
+}
+
+#[test]
+fn signed_deltas_are_checked_and_cost_a_client_their_public_part() {
+    const START: u64 = 1_800_000_000;
+    let directory = tempfile::tempdir().unwrap();
+    let file = build_signed(directory.path(), "words.papir", "a", START);
+    let sign = || Some(Sign { time: Some(START), ..Sign::new(owner()) });
+    publish_by(&file, "b", &[7, 60], &[8], sign());
+    let server = watching(&file, Duration::ZERO);
+    let state = Some(directory.path().join("state"));
+    let options = Options { allow_not_private: true, state, ..Options::default() };
+    let mut connection = Connection::open_with(&server.url(), &options).unwrap();
+    let sequence = |connection: &Connection| connection.checkpoint().unwrap().leaf.sequence;
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "b")));
+    assert_eq!(sequence(&connection), 1);
+    assert_eq!(info(&server)["checkpoint"]["sequence"], 1);
+
+    let (before, fetched) = (info(&server), connection.costs().public_bytes);
+    publish_by(&file, "c", &[9], &[], sign());
+    let changed = until_changed(&server, &before);
+    assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));
+    assert_eq!(connection.get_key(&key(8)).unwrap(), None);
+    assert_eq!(sequence(&connection), 2);
+    let fetched = connection.costs().public_bytes - fetched;
+    assert_eq!(fetched, changed["delta"]["public"].as_u64().unwrap(), "not the snapshot's again");
+
+    merge_delta(&file, sign());
+    until_changed(&server, &changed);
+    assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));
+    assert_eq!(sequence(&connection), 3);
 }

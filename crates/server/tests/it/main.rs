@@ -35,5 +35,6 @@ mod support;
 mod tls;
 mod traffic;
 mod verifiable;
+mod verification;
 mod versions;
 mod watch;

@@ -17,7 +17,8 @@ use crate::error::Result;
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
-use crate::save::{Keyword, Prepared, save};
+use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
+use crate::signing::Signed;
 use crate::source::SkippedRow;
 use choice::ByOptions;
 use content::{Content, read};
@@ -128,8 +129,9 @@ fn build_for(
     let owned = keyword.as_ref().map(|keys| Keyword::new(owner, &keys.layout, &keys.ids, rng)).transpose()?;
     let commitment = commitment.as_ref();
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
-    let (snapshot_bytes, checkpoint) =
-        save(&options.out, rng.next_u64(), &prepared, signing.as_ref(), || Ok(()), progress)?;
+    let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| sign(signing.as_ref(), version, sink);
+    let (snapshot_bytes, log) = save(&options.out, rng.next_u64(), &prepared, seal, progress)?;
+    let checkpoint = log.as_ref().and_then(|log| log.newest().ok()).cloned();
     let table = keyword.map(|keys| keys.report);
     Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes, checkpoint })
 }

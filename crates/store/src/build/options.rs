@@ -11,8 +11,9 @@ use papir_schemes::registry;
 
 use crate::error::{Error, Result};
 use crate::names::{is_standard_input, stem_of};
-use crate::signing::{Sign, Signing, log_to_continue};
+use crate::signing::{Sign, Signing};
 use crate::source::{Columns, Deletes, Format, Request, Selection};
+use crate::stored_log::log_to_continue;
 
 /// Options of a build.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ use papir_core::Description;
 use super::file::{Delta, delta_file};
 use crate::error::{Error, Result};
 use crate::psi;
+use crate::sections::Verify;
 use crate::snapshot::{OpenOptions, Snapshot};
 
 /// Longest table of changes by default, in bytes. A longer one makes queries longer and answers slower:
@@ -21,8 +22,9 @@ pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
     psi::refuse(base, file, "prepare it again with `papir psi prepare`")?;
     let description = base.server.describe();
     let reason = match () {
-        () if base.checkpoint.is_some() => Some("a signed database, whose checkpoint states no delta"),
-        () if base.commitment_top.is_some() => Some("a verifiable database, whose root states no delta"),
+        () if base.commitment_top.is_some() && base.checkpoint.is_none() => {
+            Some("a verifiable database without a signature: its root states no delta")
+        }
         () => reason_of(&description),
     };
     reason.map_or(Ok(()), |reason| {
@@ -52,7 +54,7 @@ fn reason_of(description: &Description) -> Option<&'static str> {
 /// [`Error::Options`]; errors of a damaged delta.
 pub(crate) fn refuse_with_delta(base: &Snapshot, file: &Path) -> Result<()> {
     let version = base.server.version();
-    match Delta::of(file, version, &OpenOptions { verify: false, ..OpenOptions::default() })? {
+    match Delta::of(file, version, &OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() })? {
         None => Ok(()),
         Some(delta) => {
             let (entries, path) = (delta.metadata.entries, delta_file(file, version)?);

@@ -3,19 +3,22 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use papir_checkpoint::Log;
 use papir_core::erased::{ErasedServer, scheme_of};
 use papir_core::{Error as CoreError, Result as CoreResult, Version};
 use papir_lookup::delta::{DeltaChanges, DeltaPart};
-use papir_lookup::{Bundle, KeywordLayout};
+use papir_lookup::{Bundle, Commitment, KeywordLayout};
 use papir_schemes::registry;
 
 use super::metadata::DeltaMetadata;
+use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
 use crate::kept::{delta_of, kept_path};
 use crate::map::{map, read};
 use crate::publish::split;
-use crate::snapshot::{OpenOptions, Sections};
-use crate::snapshot_names::{DELTA, DELTA_CHANGES, KEYWORD};
+use crate::sections::Sections;
+use crate::snapshot::{OpenOptions, commitment_top};
+use crate::snapshot_names::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD};
 
 /// An opened delta.
 pub struct Delta {
@@ -27,6 +30,10 @@ pub struct Delta {
     pub server: Box<dyn ErasedServer>,
     /// The layout of that table.
     pub layout: KeywordLayout,
+    /// The top of the hash tree over the table's records, if the base is verifiable.
+    pub commitment_top: Option<[u8; 32]>,
+    /// The log with the owner's signed checkpoint; `None` if the base is not signed.
+    pub log: Option<Log>,
     /// The file's length in bytes.
     pub file_bytes: u64,
     file: Sections,
@@ -98,33 +105,51 @@ impl Delta {
         let bytes = if options.in_memory { read(path) } else { map(path) }?;
         let file_bytes = bytes.len() as u64;
         let file = Sections::read(bytes).map_err(|error| named(path, error.into()))?;
-        if options.verify {
-            file.verify().map_err(|error| named(path, error.into()))?;
-        }
-        let loaded = Self::load(&file).map_err(|error| named(path, error))?;
-        let (metadata, base, server, layout) = loaded;
-        Ok(Self { metadata, base, server, layout, file_bytes, file })
+        file.verify_at(options.verify).map_err(|error| named(path, error.into()))?;
+        let delta = Self::load(file, file_bytes).map_err(|error| named(path, error))?;
+        let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+        let log = delta.signed_log().map_err(failed)?;
+        Ok(Self { log, ..delta })
     }
 
-    fn load(
-        file: &Sections,
-    ) -> papir_lookup::Result<(DeltaMetadata, Version, Box<dyn ErasedServer>, KeywordLayout)> {
+    fn load(file: Sections, file_bytes: u64) -> papir_lookup::Result<Self> {
         let metadata: DeltaMetadata = serde_json::from_slice(&file.blob(DELTA)?)
             .map_err(|error| CoreError::malformed("section `delta`", error, "the metadata of a delta"))?;
         let base: Version = metadata.base.parse()?;
-        let server = registry::by_id(scheme_of(file)?)?.load(file)?;
+        let server = registry::by_id(scheme_of(&file)?)?.load(&file)?;
         let layout = KeywordLayout::decode(&file.blob(KEYWORD)?)?;
-        let (shape, found) = (server.describe().shape, server.version().to_string());
+        let (commitment_top, found) = (commitment_top(&file)?, server.version().to_string());
         if found != metadata.version {
             let expected = format!("version {}", metadata.version);
             return Err(CoreError::malformed("section `delta`", format!("version {found}"), expected).into());
         }
+        let prepared = server.describe().shape;
+        let shape = match commitment_top {
+            Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
+            None => prepared,
+        };
         let (found, expected) = (layout.records(), shape.records());
         if (found, layout.record_bytes()) != (expected, shape.record_bytes()) {
             let words = |records: u64| format!("{records} records");
             return Err(CoreError::malformed("section `keyword`", words(found), words(expected)).into());
         }
-        Ok((metadata, base, server, layout))
+        Ok(Self { metadata, base, server, layout, commitment_top, log: None, file_bytes, file })
+    }
+
+    /// Reads the log, and checks that its newest leaf states this delta.
+    fn signed_log(&self) -> papir_checkpoint::Result<Option<Log>> {
+        if self.file.find(CHECKPOINT).is_none() {
+            return Ok(None);
+        }
+        let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
+        let (leaf, expected) = (log.newest()?, &self.metadata.name);
+        if leaf.database != *expected {
+            let (found, expected) = (leaf.database.clone(), expected.clone());
+            return Err(papir_checkpoint::Error::Database { found, expected });
+        }
+        let content = self.commitment_top.is_none().then(|| content_hash(self.file.table()));
+        leaf.check_delta(Some(&self.part_with(content).encode()))?;
+        Ok(Some(log))
     }
 
     /// All changes since the base.
@@ -137,9 +162,14 @@ impl Delta {
 
     /// The public part that clients fetch once per version of the delta.
     pub fn part(&self) -> DeltaPart {
+        let stated = self.log.is_some() && self.commitment_top.is_none();
+        self.part_with(stated.then(|| content_hash(self.file.table())))
+    }
+
+    fn part_with(&self, content: Option<[u8; 32]>) -> DeltaPart {
         let (scheme_public, keyword) = (self.server.public(), Some(self.layout.clone()));
-        let bundle = Bundle { scheme_public, keyword, commitment_top: None };
-        DeltaPart { base: self.base, records: self.metadata.records, bundle }
+        let bundle = Bundle { scheme_public, keyword, commitment_top: self.commitment_top };
+        DeltaPart { base: self.base, records: self.metadata.records, content, bundle }
     }
 }
 

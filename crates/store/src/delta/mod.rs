@@ -8,7 +8,9 @@
 //! | `delta` | [`DeltaMetadata`] |
 //! | `delta.changes` | all changes since the base ([`DeltaChanges`]): only the owner needs them |
 //! | `keyword` | the layout of the table of changes |
+//! | `commitment` | the top of the hash tree over its records, if the base is verifiable |
 //! | `scheme.*` | the prepared table |
+//! | `checkpoint` | the log of a signed base, with a leaf for this delta |
 
 mod bases;
 mod file;

@@ -3,20 +3,24 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use papir_checkpoint::Leaf;
 use papir_core::sections::SectionSink;
 use papir_core::{Error as CoreError, FailureBound, Goal, Progress, Target, Version};
-use papir_lookup::KeywordLayout;
-use papir_lookup::delta::{DeltaChanges, table};
+use papir_lookup::delta::{DeltaChanges, DeltaPart, table};
+use papir_lookup::{Bundle, KeywordLayout};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
 
 use super::file::delta_file;
 use super::metadata::DeltaMetadata;
+use crate::content_hash::content_hash;
 use crate::error::Result;
 use crate::metadata::{Followed, timestamp};
+use crate::prove::prove;
 use crate::publish::{Readers, publish};
 use crate::save::SchemeSections;
-use crate::snapshot_names::{DELTA, DELTA_CHANGES, KEYWORD};
+use crate::signing::Signing;
+use crate::snapshot_names::{COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD};
 
 /// The scheme of deltas. Its public part is a seed, so clients fetch a few hundred bytes for each
 /// version, and its answers carry their masks.
@@ -36,6 +40,10 @@ pub(crate) struct Base<'a> {
     pub(crate) followed: Option<Followed>,
     /// The time of the first new change.
     pub(crate) arrived: Option<SystemTime>,
+    /// Set if the base is verifiable: then the delta's records have proofs, too.
+    pub(crate) verifiable: bool,
+    /// Signs the delta of a signed base.
+    pub(crate) signing: Option<&'a Signing<'a>>,
 }
 
 fn milliseconds(time: SystemTime) -> u64 {
@@ -43,7 +51,7 @@ fn milliseconds(time: SystemTime) -> u64 {
 }
 
 /// Prepares changes as the delta of a version of `file`, and replaces the delta before. Returns its
-/// metadata and the bytes of its table.
+/// metadata, and the leaf of a signed one.
 ///
 /// # Errors
 /// Errors of the table, of the scheme and of the file system.
@@ -53,13 +61,15 @@ pub(crate) fn write(
     changes: &DeltaChanges,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
-) -> Result<DeltaMetadata> {
+) -> Result<(DeltaMetadata, Option<Leaf>)> {
     // The seeds of the table and of the scheme are drawn here, when the changes are fixed.
     let arranged = table(changes, base.layout, rng, progress)?;
     let scheme = registry::by_name(SCHEME)?;
     let target = Target { goal: Goal::default(), failure: base.failure };
-    let candidate = scheme.candidate_for(papir_core::Records::shape(&arranged.records), target)?;
-    let server = scheme.setup_candidate(&candidate.parameters, &arranged.records, rng, progress)?;
+    let (server, commitment) = prove(base.verifiable, &arranged.records, progress, |records| {
+        let candidate = scheme.candidate_for(records.shape(), target)?;
+        Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
+    })?;
     let metadata = DeltaMetadata {
         name: base.name.to_owned(),
         base: base.version.to_string(),
@@ -74,12 +84,22 @@ pub(crate) fn write(
     };
     let json = serde_json::to_vec_pretty(&metadata)
         .map_err(|error| CoreError::malformed("the metadata", error, "values that JSON can represent"))?;
-    let path = delta_file(file, base.version)?;
+    let (path, mut log) = (delta_file(file, base.version)?, None);
     publish(&path, rng.next_u64(), Readers::Default, |sink| {
         sink.put(DELTA, &[&json])?;
         sink.put(DELTA_CHANGES, &[&changes.encode()])?;
         sink.put(KEYWORD, &[&arranged.layout.encode()])?;
-        Ok(server.save(&mut SchemeSections { sink, progress })?)
+        let top = commitment.as_ref().map(|commitment| *commitment.top());
+        top.map_or(Ok(()), |top| sink.put(COMMITMENT, &[&top]))?;
+        server.save(&mut SchemeSections { sink, progress })?;
+        let Some(signing) = base.signing else { return Ok(()) };
+        let content = top.is_none().then(|| content_hash(sink.sections()));
+        let (scheme_public, keyword) = (server.public(), Some(arranged.layout.clone()));
+        let bundle = Bundle { scheme_public, keyword, commitment_top: top };
+        let part = DeltaPart { base: base.version, records: base.records, content, bundle };
+        log = Some(signing.put_delta(&part.encode(), sink)?);
+        Ok(())
     })?;
-    Ok(metadata)
+    let leaf = log.as_ref().and_then(|log| log.newest().ok()).cloned();
+    Ok((metadata, leaf))
 }

@@ -110,7 +110,7 @@ impl Follower {
     pub fn step(&mut self, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Step> {
         let Some(taken) = self.take()? else { return Ok(Step::default()) };
         let _lock = lock_deltas(&self.options.update.file)?;
-        let mut draft = Draft::open(&self.options.update.file)?;
+        let mut draft = Draft::open(&self.options.update.file, self.options.update.sign.as_ref())?;
         let arrived = match taken {
             Taken::FromPipe(arrived) => arrived,
             Taken::Grown(length) => match self.read(&draft)? {

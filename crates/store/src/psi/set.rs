@@ -10,7 +10,8 @@ use papir_oprf::Key;
 use crate::error::{Error, Result};
 use crate::formats;
 use crate::map::map;
-use crate::snapshot::{Sections, Snapshot};
+use crate::sections::Sections;
+use crate::snapshot::Snapshot;
 use crate::snapshot_names::SET;
 
 pub(super) const HEADER: &str = SET;

@@ -14,7 +14,8 @@ use crate::source::read_changes;
 /// stays as it is. Returns `None` if there are no changes at all.
 ///
 /// # Errors
-/// [`Error::Options`] for a base that cannot have a delta; [`Error::DeltaFull`] for changes of more than
+/// [`Error::Options`] for a base that cannot have a delta; [`Error::Signed`] for a signed base without a
+/// key; [`Error::DeltaFull`] for changes of more than
 /// `most` bytes; errors of the file of changes, naming file and line; errors of the snapshot and of the
 /// file system.
 pub fn update_delta(
@@ -25,7 +26,7 @@ pub fn update_delta(
 ) -> Result<Option<DeltaReport>> {
     refuse_options(options)?;
     let _lock = lock_deltas(&options.file)?;
-    let mut draft = Draft::open(&options.file)?;
+    let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
     let columns = options.columns(draft.metadata(), draft.longest())?;
     let rows = read_changes(&options.changes, options.format, &columns, progress)?;
     draft.add(rows, &options.changes)?;
@@ -37,7 +38,7 @@ fn refuse_options(options: &UpdateOptions) -> Result<()> {
         UpdateOptions { out: Some(_), .. } => "another file for a delta",
         UpdateOptions { rebuild: true, .. } => "a rebuild of a delta",
         UpdateOptions { encrypt: Some(_), .. } => "an encrypted delta",
-        UpdateOptions { sign: Some(_), .. } => "a signed delta",
+        UpdateOptions { unsigned: true, .. } => "an unsigned version that is a delta",
         _ => return Ok(()),
     };
     Err(Error::options(found, "changes that are published beside the snapshot"))

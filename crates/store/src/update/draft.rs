@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use papir_checkpoint::Log;
 use papir_core::{Description, Progress, Shape};
 use papir_lookup::delta::{DeltaChanges, MAX_DELTA_VALUE_BYTES};
 use rand_core::CryptoRng;
@@ -13,6 +14,8 @@ use crate::delta::{Base, Delta, MAX_DELTA_BYTES, check_base, write};
 use crate::error::{Error, Result};
 use crate::metadata::{Followed, Metadata};
 use crate::names::name_of;
+use crate::sections::Verify;
+use crate::signing::{Sign, Signing};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::source::ChangeRow;
 
@@ -20,6 +23,11 @@ use crate::source::ChangeRow;
 pub(crate) struct Draft {
     file: PathBuf,
     base: Snapshot,
+    /// The shape of the base's records, without proofs.
+    shape: Shape,
+    sign: Option<Sign>,
+    /// The log to continue.
+    log: Option<Log>,
     changes: DeltaChanges,
     /// Number of records with the changes; `None` for a base with keys.
     records: Option<u64>,
@@ -32,26 +40,29 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Opens a snapshot and its delta. The caller has locked the deltas.
+    /// Opens a snapshot and its delta, to be signed if the snapshot is. The caller has locked the deltas.
     ///
     /// # Errors
-    /// [`Error::Options`] for a base that cannot have a delta; errors of snapshot and delta.
-    pub(crate) fn open(file: &Path) -> Result<Self> {
+    /// [`Error::Options`] for a base that cannot have a delta, and for a signature of an unsigned one;
+    /// [`Error::Signed`] for a signed base without a key; errors of snapshot and delta.
+    pub(crate) fn open(file: &Path, sign: Option<&Sign>) -> Result<Self> {
         let arrived = SystemTime::now();
         // A service verifies the snapshot. Here it would take as long as reading it.
-        let opened = OpenOptions { verify: false, ..OpenOptions::default() };
+        let opened = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
         let base = Snapshot::open_with(file, opened)?;
         check_base(&base, file)?;
         let before = Delta::of(file, base.server.version(), &OpenOptions::default())?;
+        let log = log_to_continue(&base, before.as_ref(), file, sign)?;
         let changes = before.as_ref().map_or_else(|| Ok(DeltaChanges::default()), Delta::changes)?;
-        let in_base = base.keyword.is_none().then(|| base.server.describe().shape.records());
+        let shape = base.shape()?;
+        let in_base = base.keyword.is_none().then(|| shape.records());
         let (records, followed) = match before {
             Some(delta) => (delta.metadata.records, delta.metadata.followed),
             None => (None, base.metadata.followed.clone()),
         };
         let records = records.or(in_base);
-        let file = file.to_owned();
-        Ok(Self { file, base, changes, records, followed, rows: 0, superseded: 0, arrived })
+        let (file, sign) = (file.to_owned(), sign.cloned());
+        Ok(Self { file, base, shape, sign, log, changes, records, followed, rows: 0, superseded: 0, arrived })
     }
 
     /// Returns true without any change since the base.
@@ -68,7 +79,7 @@ impl Draft {
     pub(crate) fn longest(&self) -> u64 {
         let longest = MAX_DELTA_VALUE_BYTES as u64;
         match self.records {
-            Some(_) => longest.min(self.base.server.describe().shape.record_bytes() as u64),
+            Some(_) => longest.min(self.shape.record_bytes() as u64),
             None => longest,
         }
     }
@@ -111,7 +122,7 @@ impl Draft {
         let named = |error| Refused::Other(Error::of_source(source)(error));
         match (self.records, &self.base.keyword) {
             (Some(records), _) => {
-                let bytes = self.base.server.describe().shape.record_bytes() as u64;
+                let bytes = self.shape.record_bytes() as u64;
                 let shape = Shape::of_bytes(records, bytes).map_err(|error| Refused::Other(error.into()))?;
                 let (changes, counts) = resolve(&shape, rows).map_err(Refused::Line)?;
                 self.records = Some(records + counts.inserted);
@@ -145,7 +156,7 @@ impl Draft {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Option<DeltaReport>> {
-        let Self { file, base, changes, records, followed, rows, superseded, arrived } = self;
+        let Self { file, base, sign, log, changes, records, followed, rows, superseded, arrived, .. } = self;
         let (rows, superseded, records) = (*rows, *superseded, *records);
         if changes.is_empty() {
             return Ok(None);
@@ -156,9 +167,12 @@ impl Draft {
         }
         let described = base.server.describe();
         let (followed, arrived) = (followed.clone(), Some(*arrived));
-        let base = Base { followed, arrived, ..base_of(base, &described, records) };
-        let metadata = write(file, &base, changes, rng, progress)?;
-        Ok(Some(DeltaReport { metadata, rows, superseded, bytes, most }))
+        let (name, log) = (&base.metadata.name, log.clone());
+        let signing = sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
+        let signing = signing.as_ref();
+        let base = Base { followed, arrived, signing, ..base_of(base, &described, records) };
+        let (metadata, checkpoint) = write(file, &base, changes, rng, progress)?;
+        Ok(Some(DeltaReport { metadata, rows, superseded, bytes, most, checkpoint }))
     }
 }
 
@@ -178,6 +192,29 @@ pub(super) fn base_of<'a>(base: &'a Snapshot, description: &Description, records
         failure: description.failure_bound,
         followed: None,
         arrived: None,
+        verifiable: base.commitment_top.is_some(),
+        signing: None,
+    }
+}
+
+/// The log that the next delta continues; `None` without a signature.
+fn log_to_continue(
+    base: &Snapshot,
+    delta: Option<&Delta>,
+    file: &Path,
+    sign: Option<&Sign>,
+) -> Result<Option<Log>> {
+    let log = delta.and_then(|delta| delta.log.as_ref()).or(base.checkpoint.as_ref());
+    match (log, sign) {
+        (Some(log), None) => {
+            let file = file.display().to_string();
+            Err(Error::Signed { file, sequence: log.leaves().len() as u64 - 1 })
+        }
+        (None, Some(_)) => {
+            let found = format!("a signed delta beside {}, which is not signed", file.display());
+            Err(Error::options(found, "a signed base: `papir checkpoint sign`"))
+        }
+        (log, _) => Ok(log.cloned()),
     }
 }
 

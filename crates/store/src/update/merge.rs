@@ -15,7 +15,10 @@ use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::publish::lock;
+use crate::save::{self, SnapshotFile};
+use crate::signing::{Sign, Signed, Signing};
 use crate::snapshot::{OpenOptions, Snapshot};
+use crate::stored_log::{log_to_continue, stored_log};
 
 /// Options of a merge.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub struct MergeOptions {
     pub keep: Option<usize>,
     /// This machine's rates, which decide between the scheme's update and a setup.
     pub rates: Rates,
+    /// Signs the next version of a signed database.
+    pub sign: Option<Sign>,
 }
 
 /// Merges the delta of a snapshot into the next version of it. Deltas that are published meanwhile are
@@ -38,8 +43,10 @@ pub fn merge(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
-    let MergeOptions { file, keep, rates } = options;
+    let MergeOptions { file, keep, rates, sign } = options;
     let _lock = lock(file)?;
+    // Before anything that takes long: a signed file needs a key.
+    let log = log_to_continue(file, sign.as_ref(), false)?;
     progress.stage("opening", 1);
     let base = Snapshot::open_with(file, OpenOptions::default())?;
     progress.advance(1);
@@ -58,7 +65,7 @@ pub fn merge(
         None => {
             let change = |(index, record): (u64, &[u8])| Change { index, record: record.to_vec() };
             let resolved: Vec<Change> = changes.records().map(change).collect();
-            let counts = indexed::counts(&base.server.describe().shape, &resolved);
+            let counts = indexed::counts(&base.shape()?, &resolved);
             (counts, indexed::apply(rates, &base, &resolved, counts.inserted, rng, progress)?)
         }
     };
@@ -73,22 +80,30 @@ pub fn merge(
         layout: layout.as_ref(),
         ..base_of(&base, &description, None)
     };
+    let name = &base.metadata.name;
+    sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
     let mut deltas = None;
-    let carry_over = |rng: &mut dyn CryptoRng| {
+    let seal = |next: &Signed<'_>, sink: &mut SnapshotFile, rng: &mut dyn CryptoRng| {
         deltas = Some(lock_deltas(file)?);
-        let now = Delta::of(file, version, &OpenOptions::default())?;
-        let Some(now) = now else { return Ok(()) };
+        // From here on no delta is published, so that the log has no further leaf.
+        let log = stored_log(file)?;
+        let signing = sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
+        let log = save::sign(signing.as_ref(), next, sink)?;
+        let Some(now) = Delta::of(file, version, &OpenOptions::default())? else { return Ok(log) };
         let left = now.changes()?.since(&changes);
-        if left.is_empty() {
-            return Ok(());
+        if !left.is_empty() {
+            let (records, followed) = (now.metadata.records, now.metadata.followed);
+            let signing =
+                sign.as_ref().map(|sign| Signing::new(sign, log.clone(), name, file)).transpose()?;
+            let following = Base { records, followed, signing: signing.as_ref(), ..following };
+            write(file, &following, &left, rng, progress)?;
         }
-        let (records, followed) = (now.metadata.records, now.metadata.followed);
-        write(file, &Base { records, followed, ..following }, &left, rng, progress).map(drop)
+        Ok(log)
     };
     let update = UpdateOptions { keep: *keep, rates: rates.clone(), ..UpdateOptions::new(file, file) };
     let followed = merged.metadata.followed.or(base.metadata.followed.clone());
     let former = Metadata { followed, ..base.metadata.clone() };
-    let report = publish(&update, (&former, version), counts, next, None, (rng, progress), carry_over)?;
+    let report = publish(&update, (&former, version), counts, next, (rng, progress), seal)?;
     if keep.is_none() {
         delta::remove(file, version)?;
     }
@@ -97,10 +112,12 @@ pub fn merge(
 }
 
 /// Removes a delta whose changes its base has already, unless there is a newer one. That of a followed
-/// source stays, because it says how far the source has been followed.
+/// source stays, because it says how far the source has been followed, and so does a signed one, since
+/// clients have seen its sequence.
 fn remove_idle(file: &Path, delta: &Delta) -> Result<()> {
     let _deltas = lock_deltas(file)?;
     let now = Delta::of(file, delta.base, &OpenOptions::default())?;
     let same = now.is_some_and(|now| now.server.version() == delta.server.version());
-    if same && delta.metadata.followed.is_none() { delta::remove(file, delta.base) } else { Ok(()) }
+    let needed = delta.metadata.followed.is_some() || delta.log.is_some();
+    if same && !needed { delta::remove(file, delta.base) } else { Ok(()) }
 }

@@ -24,6 +24,7 @@ mod rollback;
 
 use std::time::SystemTime;
 
+use papir_checkpoint::Log;
 use papir_core::erased::ErasedServer;
 use papir_core::{Progress, Version};
 use papir_lookup::update::ChangeCounts;
@@ -35,9 +36,11 @@ use crate::kept;
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
 use crate::publish::lock;
-use crate::save::{Keyword, Prepared, save};
-use crate::signing::{Signing, log_to_continue};
+use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
+use crate::sections::Verify;
+use crate::signing::{Signed, Signing};
 use crate::snapshot::{OpenOptions, Snapshot};
+use crate::stored_log::log_to_continue;
 use prepare::{Next, NextKeys};
 
 pub use delta::update_delta;
@@ -78,7 +81,10 @@ pub fn update(
     match next {
         Some(next) => {
             let replaced = (&snapshot.metadata, snapshot.server.version());
-            publish(options, replaced, counts, next, signing.as_ref(), (rng, progress), |_| Ok(()))
+            let seal = |version: &Signed<'_>, sink: &mut SnapshotFile, _: &mut dyn CryptoRng| {
+                sign(signing.as_ref(), version, sink)
+            };
+            publish(options, replaced, counts, next, (rng, progress), seal)
         }
         None => Ok(unchanged(snapshot, counts)),
     }
@@ -91,15 +97,14 @@ fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
 }
 
 /// Writes the next version. `former` is the metadata that it continues, `replaced` the version of the
-/// file at the start. `last` runs just before the file appears, and can refuse it.
+/// file at the start. `seal` runs just before the file appears, and can refuse it: it signs the version.
 fn publish(
     options: &UpdateOptions,
     (former, replaced): (&Metadata, Version),
     counts: ChangeCounts,
     next: Next,
-    signing: Option<&Signing<'_>>,
     (rng, progress): (&mut dyn CryptoRng, &dyn Progress),
-    last: impl FnOnce(&mut dyn CryptoRng) -> Result<()>,
+    seal: impl FnOnce(&Signed<'_>, &mut SnapshotFile, &mut dyn CryptoRng) -> Result<Option<Log>>,
 ) -> Result<UpdateReport> {
     let Next { server, commitment, keyword, way } = next;
     let summary = keyword.as_ref().map(|keys| keys.summary.clone());
@@ -116,16 +121,16 @@ fn publish(
     let path = options.out.as_ref().unwrap_or(&options.file);
     let keep = options.keep.filter(|_| *path == options.file);
     let nonce = rng.next_u64();
-    let check_replaced = || {
-        if *path != options.file {
-            return Ok(());
+    let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
+        if *path == options.file {
+            check_unchanged(replaced, options)?;
+            keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
         }
-        check_unchanged(replaced, options)?;
-        keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
-        last(rng)
+        seal(version, sink, rng)
     };
-    let (snapshot_bytes, checkpoint) = save(path, nonce, &prepared, signing, check_replaced, progress)?;
+    let (snapshot_bytes, log) = save(path, nonce, &prepared, seal, progress)?;
     keep.map_or(Ok(()), |most| kept::prune(path, most))?;
+    let checkpoint = log.as_ref().and_then(|log| log.newest().ok()).cloned();
     let description = server.describe();
     Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes, checkpoint })
 }
@@ -147,7 +152,8 @@ fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordS
 
 /// Checks that no other update or build has replaced the file meanwhile.
 fn check_unchanged(expected: Version, options: &UpdateOptions) -> Result<()> {
-    let now = Snapshot::open_with(&options.file, OpenOptions { verify: false, ..OpenOptions::default() })?;
+    let now =
+        Snapshot::open_with(&options.file, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() })?;
     let found = now.server.version();
     if found == expected {
         return Ok(());

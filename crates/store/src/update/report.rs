@@ -39,6 +39,8 @@ pub struct DeltaReport {
     pub bytes: u64,
     /// The most that they may have.
     pub most: u64,
+    /// The leaf of a signed version.
+    pub checkpoint: Option<Leaf>,
 }
 
 /// Predicted times in seconds, from the rates in [`super::UpdateOptions::rates`].

@@ -16,8 +16,11 @@ use crate::kept;
 use crate::metadata::Metadata;
 use crate::psi;
 use crate::publish::lock;
-use crate::signing::{Sign, Signing, log_to_continue};
+use crate::save::{SnapshotFile, sign};
+use crate::sections::Verify;
+use crate::signing::{Sign, Signed, Signing};
 use crate::snapshot::{OpenOptions, Snapshot};
+use crate::stored_log::log_to_continue;
 
 /// The version to return to.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +65,7 @@ pub fn rollback(
     let log = log_to_continue(&options.file, options.sign.as_ref(), options.unsigned)?;
     progress.stage("opening", 1);
     let current =
-        Snapshot::open_with(&options.file, OpenOptions { verify: false, ..OpenOptions::default() })?;
+        Snapshot::open_with(&options.file, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() })?;
     let earlier = open_earlier(options)?;
     progress.advance(1);
     psi::refuse(&earlier, &options.file, "prepare it again with `papir psi prepare`")?;
@@ -88,7 +91,10 @@ pub fn rollback(
     };
     let replaced = current.server.version();
     let counts = ChangeCounts::default();
-    publish(&update, (&former, replaced), counts, next, signing.as_ref(), (rng, progress), |_| Ok(()))
+    let seal = |version: &Signed<'_>, sink: &mut SnapshotFile, _: &mut dyn CryptoRng| {
+        sign(signing.as_ref(), version, sink)
+    };
+    publish(&update, (&former, replaced), counts, next, (rng, progress), seal)
 }
 
 fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {

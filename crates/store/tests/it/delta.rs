@@ -44,7 +44,12 @@ fn publish(file: &Path, text: &str) -> Result<Option<DeltaReport>, Error> {
 }
 
 fn merging(file: &Path) -> MergeOptions {
-    MergeOptions { file: file.to_owned(), keep: None, rates: UpdateOptions::new(file, file).rates }
+    MergeOptions {
+        file: file.to_owned(),
+        keep: None,
+        rates: UpdateOptions::new(file, file).rates,
+        sign: None,
+    }
 }
 
 fn merged(file: &Path) -> papir_store::UpdateReport {
@@ -251,7 +256,7 @@ fn bases_that_cannot_have_a_delta_say_why() {
     let verifiable = BuildOptions { verifiable: true, ..keyed(&csv, "k", &["v"]) };
     run(&verifiable).unwrap();
     let error = publish(&verifiable.out, "k,v\na,2\n").unwrap_err().to_string();
-    assert!(error.contains("a verifiable database"), "{error}");
+    assert!(error.contains("a verifiable database without a signature"), "{error}");
 }
 
 #[test]

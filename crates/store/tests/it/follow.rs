@@ -46,7 +46,7 @@ impl Source {
 
     fn merge(&self) {
         let rates = UpdateOptions::new(&self.file, &self.file).rates;
-        let options = MergeOptions { file: self.file.clone(), keep: None, rates };
+        let options = MergeOptions { file: self.file.clone(), keep: None, rates, sign: None };
         merge(&options, &mut fresh(), &NoProgress).unwrap();
     }
 

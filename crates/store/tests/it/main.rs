@@ -12,6 +12,7 @@ mod killed;
 #[cfg(feature = "cloud")]
 mod remote;
 mod signed;
+mod signed_deltas;
 mod snapshot;
 mod sources;
 mod sources_rows;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{by_key, folder, keyed, rng, run, source};
 use papir_core::NoProgress;
-use papir_store::{OpenOptions, Snapshot, build};
+use papir_store::{OpenOptions, Snapshot, Verify, build};
 
 /// A snapshot of a few hundred keys.
 fn small(folder: &Path) -> PathBuf {
@@ -49,7 +49,8 @@ fn every_flipped_byte_is_detected_and_named() {
         let mut bytes = good.clone();
         bytes[position] ^= 0x10;
         std::fs::write(&path, bytes).unwrap();
-        let unverified = Snapshot::open_with(&path, OpenOptions { verify: false, ..OpenOptions::default() });
+        let unverified =
+            Snapshot::open_with(&path, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() });
         drop(unverified);
         error(&path)
     };

@@ -1,0 +1,276 @@
+//! The sections of a file, and their verification.
+
+use std::sync::Arc;
+
+use blake3::hazmat::ChainingValue;
+use memmap2::Mmap;
+use papir_core::sections::SectionSource;
+use papir_core::{Blob, Error, Result};
+use rayon::prelude::*;
+
+use crate::chunks::{self, CHUNK, Tree};
+use crate::format::{HEADER_BYTES, Header, Section, part};
+use crate::snapshot_names::{CHUNKS, SCHEME};
+
+/// Sections up to this length are verified at every opening: 4 MiB, which takes a millisecond.
+const SMALL: u64 = 4 << 20;
+
+/// The time at which the checksums of a file are verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// All at opening.
+    #[default]
+    Load,
+    /// At opening those of the header, of the table and of sections of at most 4 MiB, which takes almost
+    /// no time. The others by [`Snapshot::verifier`](crate::Snapshot::verifier), while the snapshot is used, or never.
+    Lazy,
+}
+
+/// The sections of a file.
+pub(crate) struct Sections {
+    map: Arc<Mmap>,
+    header: Header,
+    table: Vec<Section>,
+    /// The values of each section's chunks, verified against its hash. Empty in files without them.
+    chunks: Vec<Vec<ChainingValue>>,
+}
+
+/// A part of a file that is verified at once.
+pub(crate) enum Piece<'a> {
+    /// Zeros from one place to another.
+    Gap { start: u64, end: u64, next: &'a str },
+    /// A section without chunks.
+    Whole(&'a Section),
+    /// A chunk of a section, by its index, with the value that it must have.
+    Chunk(&'a Section, usize, &'a ChainingValue),
+}
+
+impl Sections {
+    /// Reads the table of sections and the values of their chunks, and verifies both.
+    ///
+    /// # Errors
+    /// The errors of [`Header::decode`], [`Header::table`] and [`chunks::decode`].
+    pub(crate) fn read(map: Arc<Mmap>) -> Result<Self> {
+        let header = Header::decode(&map)?;
+        let table = header.table(&map)?;
+        let mut sections = Self { map, header, table, chunks: Vec::new() };
+        if let Some(section) = sections.find(CHUNKS) {
+            sections.verify_piece(&Piece::Whole(section))?;
+            sections.chunks = chunks::decode(&sections.blob(CHUNKS)?, &sections.table)?;
+        }
+        Ok(sections)
+    }
+
+    /// Verifies what is to be verified at opening.
+    ///
+    /// # Errors
+    /// [`Error::Checksum`].
+    pub(crate) fn verify_at(&self, when: Verify) -> Result<()> {
+        match when {
+            Verify::Load => self.verify(),
+            Verify::Lazy => self.small_pieces().iter().try_for_each(|piece| self.verify_piece(piece)),
+        }
+    }
+
+    /// Verifies every byte of the file on all cores: the checksums of all sections, and the zeros between
+    /// them.
+    pub(crate) fn verify(&self) -> Result<()> {
+        let (small, large) = (self.small_pieces(), self.large_pieces());
+        small.into_par_iter().chain(large).try_for_each(|piece| self.verify_piece(&piece))
+    }
+
+    /// Verifies the checksums of the sections with these names; missing ones are skipped.
+    pub(crate) fn verify_named(&self, names: &[&str]) -> Result<()> {
+        let named = self.table.iter().enumerate().filter(|(_, one)| names.contains(&one.name.as_str()));
+        let mut pieces = named.flat_map(|(index, _)| self.pieces_of(index));
+        pieces.try_for_each(|piece| self.verify_piece(&piece))
+    }
+
+    /// The short sections, and the zeros between sections.
+    fn small_pieces(&self) -> Vec<Piece<'_>> {
+        let mut end = HEADER_BYTES as u64;
+        let mut pieces = Vec::new();
+        for (index, section) in self.table.iter().enumerate() {
+            pieces.push(Piece::Gap { start: end, end: section.offset, next: &section.name });
+            if section.bytes <= SMALL {
+                pieces.extend(self.pieces_of(index));
+            }
+            end = section.offset + section.bytes;
+        }
+        let next = "the table of sections";
+        pieces.push(Piece::Gap { start: end, end: self.header.table_offset, next });
+        pieces
+    }
+
+    /// The chunks of the long sections, in the order of the file.
+    pub(crate) fn large_pieces(&self) -> Vec<Piece<'_>> {
+        let large = self.table.iter().enumerate().filter(|(_, section)| section.bytes > SMALL);
+        large.flat_map(|(index, _)| self.pieces_of(index)).collect()
+    }
+
+    fn pieces_of(&self, index: usize) -> Vec<Piece<'_>> {
+        let section = &self.table[index];
+        match self.chunks.get(index).map_or(&[][..], Vec::as_slice) {
+            [] => vec![Piece::Whole(section)],
+            values => {
+                let chunks = values.iter().enumerate();
+                chunks.map(|(index, value)| Piece::Chunk(section, index, value)).collect()
+            }
+        }
+    }
+
+    /// Verifies a piece of this file.
+    ///
+    /// # Errors
+    /// [`Error::Checksum`], which names the place.
+    pub(crate) fn verify_piece(&self, piece: &Piece<'_>) -> Result<()> {
+        let bytes = part(&self.map, piece.offset(), piece.bytes())?;
+        let (valid, what) = match piece {
+            Piece::Gap { next, .. } => {
+                (bytes.iter().all(|&byte| byte == 0), format!("the padding before `{next}`"))
+            }
+            Piece::Whole(section) => {
+                (Tree::of(bytes).root == section.hash, format!("section `{}`", section.name))
+            }
+            Piece::Chunk(section, index, expected) => {
+                let start = index * CHUNK;
+                let what = format!("section `{}` at bytes {start} to {}", section.name, start + bytes.len());
+                (chunks::value(*index, bytes) == **expected, what)
+            }
+        };
+        if valid { Ok(()) } else { Err(Error::Checksum { what }) }
+    }
+
+    /// The entries of the table of sections.
+    pub(crate) fn table(&self) -> &[Section] {
+        &self.table
+    }
+
+    /// The file's length in bytes.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Section> {
+        self.table.iter().find(|section| section.name == name)
+    }
+
+    pub(crate) fn blob(&self, name: &str) -> Result<Blob> {
+        let section = self.find(name).ok_or_else(|| Error::MissingSection { name: name.to_owned() })?;
+        // Checks that the range lies inside the file.
+        part(&self.map, section.offset, section.bytes)?;
+        let (start, end) = (section.offset as usize, (section.offset + section.bytes) as usize);
+        Blob::part_of(self.map.clone(), start..end)
+    }
+}
+
+impl SectionSource for Sections {
+    fn get(&self, name: &str) -> Result<Blob> {
+        self.blob(&format!("{SCHEME}{name}"))
+    }
+}
+
+impl Piece<'_> {
+    /// Its place in the file.
+    fn offset(&self) -> u64 {
+        match self {
+            Piece::Gap { start, .. } => *start,
+            Piece::Whole(section) => section.offset,
+            Piece::Chunk(section, index, _) => section.offset + (index * CHUNK) as u64,
+        }
+    }
+
+    /// Its length.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Piece::Gap { start, end, .. } => end - start,
+            Piece::Whole(section) => section.bytes,
+            Piece::Chunk(section, index, _) => (section.bytes - (index * CHUNK) as u64).min(CHUNK as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use papir_core::codec::Writer;
+    use papir_core::sections::SectionSink;
+
+    use super::*;
+    use crate::map::map;
+    use crate::publish::{Readers, publish};
+
+    /// A file with a long section of 5 MiB and 7 bytes, and a short one.
+    fn file(folder: &std::path::Path) -> std::path::PathBuf {
+        let path = folder.join("file");
+        publish(&path, 1, Readers::Default, |sink| {
+            sink.put("long", &[&[1; 5 << 20], &[2; 7]])?;
+            Ok(sink.put("short", &[b"short"])?)
+        })
+        .unwrap();
+        path
+    }
+
+    fn read(path: &std::path::Path) -> Result<Sections> {
+        Sections::read(map(path).unwrap())
+    }
+
+    #[test]
+    fn damage_is_found_at_opening_or_later_and_its_chunk_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(folder.path());
+        let good = fs::read(&path).unwrap();
+        let sections = read(&path).unwrap();
+        sections.verify().unwrap();
+        assert_eq!(sections.large_pieces().iter().map(Piece::bytes).sum::<u64>(), (5 << 20) + 7);
+        for (offset, what) in [(4096, "0 to 1048576"), (4096 + (5 << 20), "5242880 to 5242887")] {
+            let mut damaged = good.clone();
+            damaged[offset] ^= 1;
+            fs::write(&path, &damaged).unwrap();
+            let sections = read(&path).unwrap();
+            sections.verify_at(Verify::Lazy).unwrap();
+            let large = sections.large_pieces();
+            let later =
+                large.iter().find_map(|piece| sections.verify_piece(piece).err()).unwrap().to_string();
+            assert!(later.starts_with(&format!("section `long` at bytes {what} is damaged")), "{later}");
+            assert_eq!(sections.verify_at(Verify::Load).unwrap_err().to_string(), later);
+            assert_eq!(sections.verify_named(&["long"]).unwrap_err().to_string(), later);
+            sections.verify_named(&["short"]).unwrap();
+        }
+        // Short sections, zeros and the values of chunks are verified at every opening.
+        let of_chunks = sections.find(CHUNKS).unwrap().offset as usize;
+        let of_short = sections.find("short").unwrap().offset as usize;
+        for offset in [of_chunks, of_short, of_short - 1, of_short + 5] {
+            let mut damaged = good.clone();
+            damaged[offset] ^= 1;
+            fs::write(&path, &damaged).unwrap();
+            assert!(read(&path).and_then(|sections| sections.verify_at(Verify::Lazy)).is_err(), "{offset}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_the_values_of_chunks_is_verified_by_section() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(folder.path());
+        let sections = read(&path).unwrap();
+        let (kept, left) = sections.table().split_at(2);
+        let mut table = Writer::new();
+        kept.iter().for_each(|section| section.write(&mut table));
+        let (table, end) = (table.finish(), left[0].offset);
+        let mut bytes = fs::read(&path).unwrap()[..end as usize].to_vec();
+        bytes[..HEADER_BYTES].copy_from_slice(&Header::of(2, end, &table).encode());
+        bytes.extend(&table);
+        fs::write(&path, &bytes).unwrap();
+        let older = read(&path).unwrap();
+        older.verify().unwrap();
+        assert_eq!(older.large_pieces().len(), 1);
+        bytes[5000] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let damaged = read(&path).unwrap();
+        damaged.verify_at(Verify::Lazy).unwrap();
+        let error = damaged.verify().unwrap_err().to_string();
+        assert!(error.starts_with("section `long` is damaged"), "{error}");
+    }
+}

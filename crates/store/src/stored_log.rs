@@ -1,0 +1,57 @@
+//! The log that a database has: in its snapshot or, with newer leaves, in the delta beside it.
+
+use std::path::Path;
+
+use papir_checkpoint::Log;
+
+use crate::delta::Delta;
+use crate::error::{Error, Result};
+use crate::map::map;
+use crate::sections::{Sections, Verify};
+use crate::signing::Sign;
+use crate::snapshot::{OpenOptions, Snapshot};
+use crate::snapshot_names::CHECKPOINT;
+
+/// The newest log of a database: that of the delta beside the file, if there is one. `None` if the database is
+/// not signed. Verifies the checksums of short sections only.
+///
+/// # Errors
+/// [`Error::Snapshot`], [`Error::Checkpoint`], [`papir_core::Error::Io`].
+pub fn stored_log(path: &Path) -> Result<Option<Log>> {
+    let Some(log) = log_in(path)? else { return Ok(None) };
+    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+    let version = Snapshot::open_with(path, options.clone())?.server.version();
+    let delta = Delta::of(path, version, &options)?;
+    Ok(Some(delta.and_then(|delta| delta.log).unwrap_or(log)))
+}
+
+/// The log in a file; `None` if there is none.
+fn log_in(path: &Path) -> Result<Option<Log>> {
+    let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+    let sections = Sections::read(map(path)?).map_err(named)?;
+    sections.verify_named(&[CHECKPOINT]).map_err(named)?;
+    let Some(section) = sections.find(CHECKPOINT) else { return Ok(None) };
+    let bytes = sections.blob(&section.name).map_err(named)?;
+    let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+    Log::decode(&bytes).map(Some).map_err(failed)
+}
+
+/// The log that the next version at `path` continues. If `sign` and `unsigned` are missing, a
+/// signed file is refused: a version without a signature would lock out the clients that pin its
+/// owner's key.
+///
+/// # Errors
+/// [`Error::Signed`]; those of [`stored_log`].
+pub(crate) fn log_to_continue(path: &Path, sign: Option<&Sign>, unsigned: bool) -> Result<Option<Log>> {
+    if sign.is_some() && unsigned {
+        return Err(Error::options("a key to sign with, and an unsigned version", "one of them"));
+    }
+    let log = stored_log(path)?;
+    match log {
+        Some(log) if sign.is_none() && !unsigned => {
+            let file = path.display().to_string();
+            Err(Error::Signed { file, sequence: log.leaves().len() as u64 - 1 })
+        }
+        log => Ok(log),
+    }
+}

@@ -1,0 +1,52 @@
+//! Verification of a snapshot that is already used.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use papir_checkpoint::Leaf;
+
+use crate::error::{Error, Result};
+use crate::sections::{Piece, Sections};
+
+/// Verifies what an opening with [`Verify::Lazy`](crate::Verify::Lazy) left, chunk by chunk.
+pub struct Verifier {
+    sections: Arc<Sections>,
+    leaf: Option<Leaf>,
+    file: String,
+}
+
+impl Verifier {
+    pub(crate) fn new(sections: Arc<Sections>, leaf: Option<Leaf>, path: &Path) -> Self {
+        Self { sections, leaf, file: path.display().to_string() }
+    }
+
+    /// The number of bytes to verify.
+    pub fn bytes(&self) -> u64 {
+        self.sections.large_pieces().iter().map(Piece::bytes).sum()
+    }
+
+    /// Checks the encoded bundle of the snapshot against the checkpoint of a signed database.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`].
+    pub fn check_public_part(&self, bundle: &[u8]) -> Result<()> {
+        let failed = |error| Error::Checkpoint { file: self.file.clone(), error };
+        self.leaf.as_ref().map_or(Ok(()), |leaf| leaf.check_public_part(bundle)).map_err(failed)
+    }
+
+    /// Verifies one chunk after another on this thread, and passes the length of each to `go_on`, which
+    /// ends the work by returning false.
+    ///
+    /// # Errors
+    /// [`Error::Snapshot`], which names the file and the damaged place.
+    pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<()> {
+        for piece in self.sections.large_pieces() {
+            let named = |error| Error::Snapshot { file: self.file.clone(), error };
+            self.sections.verify_piece(&piece).map_err(named)?;
+            if !go_on(piece.bytes()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
