@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use crate::failure::Failure;
+use papir_plan::changes::{ChangesPlan, DeltaOffer};
 use papir_plan::planner::{Choice, LeftOut, Offer};
 use papir_plan::units;
 
@@ -71,4 +72,34 @@ pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -
     let line = |one: &LeftOut| vec![format!("  {}", one.scheme), one.parameters.clone(), one.reason.clone()];
     let lines: Vec<Vec<String>> = choice.left_out.iter().map(line).collect();
     Ok(papir_bench::report::write_columns(out, &lines)?)
+}
+
+/// Writes the deltas of a database that changes, and the recommended one.
+///
+/// # Errors
+/// I/O errors from `out`.
+pub(crate) fn write_changes(out: &mut dyn Write, plan: &ChangesPlan) -> Result<(), Failure> {
+    let (base, setup) = (plan.base.name(), units::seconds(plan.base.setup_s));
+    writeln!(
+        out,
+        "\n{} changes per hour, beside {base}, which takes {setup} to merge",
+        plan.changes_per_hour
+    )?;
+    let titles = ["delta", "changes", "publish", "merge every", "merging", "upload", "download", "answer"];
+    let cells = |delta: &DeltaOffer| {
+        vec![
+            units::bytes(delta.delta_bytes),
+            delta.changes.to_string(),
+            units::seconds(delta.publish_s),
+            units::duration(delta.between_merges_s),
+            format!("{:.0} %", 100.0 * delta.merging),
+            format!("+{}", units::bytes(delta.upload_bytes)),
+            format!("+{}", units::bytes(delta.download_bytes)),
+            format!("+{}", units::seconds(delta.answer_s)),
+        ]
+    };
+    let lines: Vec<Vec<String>> =
+        std::iter::once(titles.map(str::to_owned).to_vec()).chain(plan.deltas.iter().map(cells)).collect();
+    papir_bench::report::write_columns(out, &lines)?;
+    Ok(writeln!(out, "\nRecommended: {}", plan.reason())?)
 }

@@ -28,15 +28,9 @@ pub fn of_query(description: &Description, seconds: f64) -> String {
     )
 }
 
-/// About how long: in seconds below a minute, in hours from two hours.
+/// About how long.
 pub fn about(seconds: f64) -> String {
-    if seconds < 60.0 {
-        format!("about {seconds:.0} s")
-    } else if seconds < 7200.0 {
-        format!("about {:.0} min", seconds / 60.0)
-    } else {
-        format!("about {:.1} h", seconds / 3600.0)
-    }
+    format!("about {}", units::duration(seconds))
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ impl Demand {
 }
 
 /// The error of a scheme, or of lengths that no table takes.
-fn of_core(error: papir_lookup::Error) -> Error {
+pub(crate) fn of_core(error: papir_lookup::Error) -> Error {
     match error {
         papir_lookup::Error::Core(error) => error,
         other => Error::Parameters { scheme: "a keyed table", reason: other.to_string() },

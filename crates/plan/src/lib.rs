@@ -6,6 +6,7 @@
 //! times, and chooses the scheme and parameters for a database, a network connection and a server.
 
 pub mod calibration;
+pub mod changes;
 pub mod cost;
 mod demand;
 pub mod error;

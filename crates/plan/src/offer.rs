@@ -2,6 +2,7 @@
 
 use papir_core::Candidate;
 use papir_core::cost::{Operation, Rates};
+use papir_lookup::delta::refusal;
 use serde::Serialize;
 
 use crate::demand::Demand;
@@ -57,6 +58,9 @@ pub struct Offer {
     pub streamed_bytes: f64,
     /// External products of an answer.
     pub external_products: f64,
+    /// Set if a delta can be beside the database.
+    #[serde(skip)]
+    pub takes_delta: bool,
     /// The encoded parameters.
     #[serde(skip)]
     pub encoded: Vec<u8>,
@@ -66,6 +70,7 @@ impl Offer {
     pub(crate) fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
         let Candidate { label, description, parameters } = candidate;
         let (sizes, work) = (demand.sizes(&description), &description.work);
+        let takes_delta = refusal(&description).is_none();
         let (up, down) = demand.connection;
         let (group, group_core_s) = demand.group(|clients| work.answer.group_seconds(rates, clients));
         let answer_s = match group {
@@ -104,6 +109,7 @@ impl Offer {
             streamed_bytes: work.answer.streamed_bytes(),
             external_products: work.answer.times(Operation::ExternalProduct)
                 + work.answer.times(Operation::WideProduct),
+            takes_delta,
             encoded: parameters,
         }
     }

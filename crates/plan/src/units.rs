@@ -70,6 +70,17 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// Formats a duration: in seconds below a minute, in minutes below two hours, else in hours.
+pub fn duration(seconds: f64) -> String {
+    if seconds < 60.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 7200.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}
+
 fn three_digits(value: f64) -> String {
     let decimals = if value < 9.995 {
         2

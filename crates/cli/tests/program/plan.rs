@@ -352,3 +352,23 @@ fn offers_keep_the_failure_probability() {
     let respire = reasons.iter().find(|one| one["scheme"] == "respire").unwrap()["reason"].as_str().unwrap();
     assert!(respire.contains("2^-128") && respire.contains("2^-40"), "{respire}");
 }
+
+#[test]
+fn changes_are_planned_as_deltas() {
+    let changing = [&MEBIBYTES_64[..], &["--changes-per-hour", "100000"]].concat();
+    let plan = planned(&changing);
+    let changes = &plan["changes"];
+    let deltas = changes["deltas"].as_array().unwrap();
+    assert_eq!(deltas.last().unwrap()["delta_bytes"], 4 << 20);
+    let recommended = &deltas[changes["recommended"].as_u64().unwrap() as usize];
+    let every = number(recommended, "changes") * 3600.0 / 1e5;
+    assert!((number(recommended, "between_merges_s") - every).abs() < 1e-6, "{recommended}");
+    assert!((number(recommended, "merging") - number(&changes["base"], "setup_s") / every).abs() < 1e-6);
+    assert!(planned(&MEBIBYTES_64)["changes"].is_null());
+    let folder = Folder::new();
+    let rates = rates(&folder, "1e-11");
+    let text = succeeds(&[&["plan", "--rates", &rates], &changing[..]].concat());
+    for part in ["100000 changes per hour, beside ", "merge every", "Recommended: inspire", "on the wire"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::ids::{ID_BYTES, KeyId};
 use crate::layout::KeywordLayout;
 
+use super::bounds::CHANGE_BYTES;
 use super::word::{Word, check_length};
 
 /// The name of encoded changes in errors.
@@ -40,9 +41,10 @@ impl DeltaChanges {
         self.0.is_empty()
     }
 
-    /// Bytes of all values.
-    pub fn value_bytes(&self) -> u64 {
-        self.0.values().flatten().map(|value| value.len() as u64).sum()
+    /// Bytes of all changes: of each, its value, a tag and a length.
+    pub fn bytes(&self) -> u64 {
+        let values: u64 = self.0.values().flatten().map(|value| value.len() as u64).sum();
+        values + CHANGE_BYTES * self.0.len() as u64
     }
 
     /// Sets or deletes a key of a base with this layout. Returns whether it was changed before.

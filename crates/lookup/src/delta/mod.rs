@@ -15,11 +15,13 @@
 //! The seeds of the table's layout and of the scheme are drawn for each delta, after its changes are
 //! fixed: whoever can choose changes cannot choose them by the seeds.
 
+mod bounds;
 mod changes;
 mod part;
 mod table;
 mod word;
 
+pub use bounds::{CHANGE_BYTES, MAX_DELTA_BYTES, refusal};
 pub use changes::DeltaChanges;
 pub use part::{DELTA_FORMATS, DeltaPart};
 pub use table::table;

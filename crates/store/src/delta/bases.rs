@@ -2,17 +2,13 @@
 
 use std::path::Path;
 
-use papir_core::Description;
+use papir_lookup::delta::refusal;
 
 use super::file::{Delta, delta_file};
 use crate::error::{Error, Result};
 use crate::psi;
 use crate::sections::Verify;
 use crate::snapshot::{OpenOptions, Snapshot};
-
-/// Longest table of changes by default, in bytes. A longer one makes queries longer and answers slower:
-/// merge it into its base.
-pub const MAX_DELTA_BYTES: u64 = 4 << 20;
 
 /// Refuses a base that cannot have a delta yet.
 ///
@@ -25,27 +21,12 @@ pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
         () if base.commitment_top.is_some() && base.checkpoint.is_none() => {
             Some("a verifiable database without a signature: its root states no delta")
         }
-        () => reason_of(&description),
+        () => refusal(&description),
     };
     reason.map_or(Ok(()), |reason| {
         let found = format!("a delta beside {}, {reason}", file.display());
         Err(Error::options(found, "changes without --delta: `papir update`"))
     })
-}
-
-/// The reason why databases of a scheme cannot have a delta; `None` if they can.
-fn reason_of(description: &Description) -> Option<&'static str> {
-    let limits = &description.limits;
-    match () {
-        () if limits.owner_key => Some("whose records are encrypted: a delta would have to be, too"),
-        () if limits.client_keys || limits.tickets => {
-            Some("whose clients register: their keys and tickets are for the base alone")
-        }
-        () if description.scheme == "depir" => {
-            Some("whose queries ask for thousands of records: each would need a query to the delta")
-        }
-        () => None,
-    }
 }
 
 /// Refuses an operation on a snapshot that would lose the changes in its delta.

@@ -17,7 +17,6 @@ mod file;
 mod metadata;
 mod write;
 
-pub use bases::MAX_DELTA_BYTES;
 pub(crate) use bases::{check_base, refuse_with_delta};
 pub use file::{Delta, delta_file};
 pub(crate) use file::{lock_deltas, remove};

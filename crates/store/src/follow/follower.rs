@@ -38,7 +38,7 @@ pub struct FollowOptions {
     /// The rule for bad rows.
     pub on_bad: OnBadRow,
     /// The most bytes that the changes since the base may have; `None` for
-    /// [`MAX_DELTA_BYTES`](crate::MAX_DELTA_BYTES).
+    /// [`MAX_DELTA_BYTES`](papir_lookup::delta::MAX_DELTA_BYTES).
     pub most: Option<u64>,
 }
 

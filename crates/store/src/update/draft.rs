@@ -5,12 +5,12 @@ use std::time::SystemTime;
 
 use papir_checkpoint::Log;
 use papir_core::{Description, Progress, Shape};
-use papir_lookup::delta::{DeltaChanges, MAX_DELTA_VALUE_BYTES};
+use papir_lookup::delta::{DeltaChanges, MAX_DELTA_BYTES, MAX_DELTA_VALUE_BYTES};
 use rand_core::CryptoRng;
 
 use super::indexed::{BadLine, resolve};
 use super::report::DeltaReport;
-use crate::delta::{Base, Delta, MAX_DELTA_BYTES, check_base, write};
+use crate::delta::{Base, Delta, check_base, write};
 use crate::error::{Error, Result};
 use crate::metadata::{Followed, Metadata};
 use crate::names::name_of;
@@ -161,7 +161,7 @@ impl Draft {
         if changes.is_empty() {
             return Ok(None);
         }
-        let (bytes, most) = (stored_bytes(changes), most.unwrap_or(MAX_DELTA_BYTES));
+        let (bytes, most) = (changes.bytes(), most.unwrap_or(MAX_DELTA_BYTES));
         if bytes > most {
             return Err(Error::DeltaFull { entries: changes.len() as u64, bytes, most });
         }
@@ -216,10 +216,4 @@ fn log_to_continue(
         }
         (log, _) => Ok(log.cloned()),
     }
-}
-
-/// Bytes of changes: of each, its value, and a tag and a length.
-fn stored_bytes(changes: &DeltaChanges) -> u64 {
-    const EACH: u64 = 12;
-    changes.value_bytes() + EACH * changes.len() as u64
 }

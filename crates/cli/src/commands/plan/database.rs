@@ -20,3 +20,11 @@ pub(super) struct Database {
     /// The source in words, if there is one.
     pub(super) origin: Option<String>,
 }
+
+impl Database {
+    /// The mean length of a value in bytes.
+    pub(super) fn mean_value_bytes(&self) -> u64 {
+        let mean = self.lengths.map(|lengths| lengths.total.div_ceil(lengths.count.max(1)));
+        mean.unwrap_or_else(|| self.shape.record_bytes() as u64)
+    }
+}

@@ -22,6 +22,7 @@ use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
 use crate::plan_table;
+use papir_plan::changes::{self, ChangesPlan};
 use papir_plan::planner::{self, Choice, Demand};
 use papir_plan::units::{self, parse_bytes};
 
@@ -73,6 +74,10 @@ pub(crate) struct Arguments {
     /// gives them, and the number of cores and the bandwidth are computed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     clients: Option<u64>,
+    /// Plan for this many changed keys or records per hour, published as deltas (papir update --delta,
+    /// papir follow) and merged.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    changes_per_hour: Option<u64>,
     /// Lookups per client over which the one-time download is spread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     lookups: u64,
@@ -104,6 +109,8 @@ const EXAMPLES: &str = "Examples:
     papir plan --keyed --records 20000000 --record-bytes 4 --memory 16GiB --clients 50
   A blocklist of 2 million addresses, queried by phones on a slow uplink:
     papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
+  State of 4 GiB that changes every 12 seconds:
+    papir plan --keyed --records 60000000 --record-bytes 64 --changes-per-hour 100000
   A wallet that makes 100 lookups among 10 million notes of 128 bytes:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
   The same with answers that fail with probability below 2^-128:
@@ -189,8 +196,12 @@ fn plan(arguments: &Arguments, database: &Database, out: &mut dyn Write) -> Resu
     let loaded = rates::load(arguments.rates.as_deref())?;
     let demand = demand(arguments, database, &loaded.rates);
     let choice = planner::choose(&demand, &loaded.rates)?;
+    let changes = arguments.changes_per_hour.map(|changes| {
+        changes::plan(&choice, &demand, &loaded.rates, (changes, database.mean_value_bytes()))
+    });
+    let changes = changes.transpose()?.flatten();
     if arguments.json {
-        let object = as_json(arguments, database, &demand, &loaded, &choice);
+        let object = as_json(arguments, database, &demand, &loaded, (&choice, changes.as_ref()));
         writeln!(out, "{object}")?;
         return Ok(());
     }
@@ -201,7 +212,11 @@ fn plan(arguments: &Arguments, database: &Database, out: &mut dyn Write) -> Resu
     if let Some(clients) = arguments.clients {
         writeln!(out, "{}", capacity(&choice, clients))?;
     }
-    Ok(())
+    match (arguments.changes_per_hour, &changes) {
+        (Some(_), Some(changes)) => plan_table::write_changes(out, changes),
+        (Some(_), None) => Ok(writeln!(out, "\nNone of these can have a delta: update it as a whole.")?),
+        (None, _) => Ok(()),
+    }
 }
 
 fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
@@ -319,7 +334,7 @@ fn as_json(
     database: &Database,
     demand: &Demand,
     loaded: &LoadedRates,
-    choice: &Choice,
+    (choice, changes): (&Choice, Option<&ChangesPlan>),
 ) -> serde_json::Value {
     json!({
         "records": demand.shape.records(),
@@ -338,6 +353,7 @@ fn as_json(
         "left_out": choice.left_out,
         "recommended": choice.best.scheme,
         "reason": choice.reason(),
+        "changes": changes,
         "group": choice.best.group,
         "cores": arguments.clients.map(|clients| choice.best.cores(clients as f64)),
         "receives_bits": arguments.clients.map(|clients| choice.best.bandwidth(clients as f64).0),

@@ -1,0 +1,24 @@
+//! Databases that can have a delta, and its length.
+
+use papir_core::Description;
+
+/// Longest table of changes by default, in bytes. A longer one makes queries longer and answers slower:
+/// merge it into its base.
+pub const MAX_DELTA_BYTES: u64 = 4 << 20;
+/// Bytes of a change besides its value: the tag and the length of its entry.
+pub const CHANGE_BYTES: u64 = 12;
+
+/// The reason why databases of a scheme cannot have a delta; `None` if they can.
+pub fn refusal(description: &Description) -> Option<&'static str> {
+    let limits = &description.limits;
+    match () {
+        () if limits.owner_key => Some("whose records are encrypted: a delta would have to be, too"),
+        () if limits.client_keys || limits.tickets => {
+            Some("whose clients register: their keys and tickets are for the base alone")
+        }
+        () if description.scheme == "depir" => {
+            Some("whose queries ask for thousands of records: each would need a query to the delta")
+        }
+        () => None,
+    }
+}
