@@ -10,6 +10,7 @@ mod describe;
 mod failure;
 mod following;
 mod lines;
+mod merging;
 mod observed_query;
 mod open_files;
 mod owner_key;

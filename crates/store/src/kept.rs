@@ -19,6 +19,8 @@ use crate::snapshot::{OpenOptions, Snapshot};
 
 /// Hexadecimal digits of a version.
 const VERSION_DIGITS: usize = 16;
+/// End of the name of a version's delta.
+const DELTA_SUFFIX: &str = ".delta";
 
 /// A version in a file.
 #[derive(Clone, Debug)]
@@ -161,6 +163,23 @@ fn kept_files(file: &Path) -> Result<Vec<(PathBuf, String)>> {
     Ok(entries.flatten().filter_map(kept).collect())
 }
 
+/// Removes the deltas next to `file` that belong neither to the version `current` nor to a kept one. A merge
+/// that was killed before its last step leaves one.
+pub(crate) fn remove_stray_deltas(file: &Path, current: Version) -> Result<()> {
+    let (directory, name) = split(file)?;
+    let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
+    for entry in entries.flatten() {
+        let found = entry.file_name();
+        let of_version =
+            found.to_str().and_then(|found| found.strip_suffix(DELTA_SUFFIX)).map(OsString::from);
+        let Some(version) = of_version.and_then(|kept| suffix(&name, &kept)) else { continue };
+        if version != current.to_string() && !kept_path(file, &version)?.exists() {
+            fs::remove_file(entry.path()).map_err(Error::io("removing", &entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
 /// The path at which a version of `file` is kept.
 pub(crate) fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
     let (directory, mut name) = split(file)?;
@@ -172,7 +191,7 @@ pub(crate) fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
 /// The file of the delta of a version that is kept, or would be kept, in this file.
 pub(crate) fn delta_of(kept: PathBuf) -> PathBuf {
     let mut path = kept.into_os_string();
-    path.push(".delta");
+    path.push(DELTA_SUFFIX);
     path.into()
 }
 

@@ -52,7 +52,7 @@ pub use build::{
     BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, Survey, SurveyedKeys, build,
     build_announced, build_with, survey,
 };
-pub use delta::{Delta, DeltaMetadata, delta_file};
+pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};
 pub use follow::{FollowOptions, Follower, OnBadRow, Step};
 pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};

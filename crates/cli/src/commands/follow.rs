@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use papir_lookup::delta::MAX_DELTA_BYTES;
 use papir_plan::units::parse_bytes;
 use papir_store::{FollowOptions, OnBadRow, UpdateOptions};
 use serde_json::json;
@@ -66,12 +67,15 @@ pub(crate) struct Pace {
 impl Pace {
     /// An option that was given although no source is followed.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let options = [
-            ("--merge-at", self.merge_at.is_some()),
-            ("--delta-bytes", self.delta_bytes.is_some()),
-            ("--skip-bad", self.skip_bad),
-        ];
+        let sized = self.delta_bytes.is_some() && self.merge_at.is_none();
+        let options = [("--delta-bytes", sized), ("--skip-bad", self.skip_bad)];
         options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
+    /// The bytes of changes from which a delta is merged; `None` if it never is.
+    pub(crate) fn merged_from(&self) -> Option<u64> {
+        let most = self.delta_bytes.unwrap_or(MAX_DELTA_BYTES);
+        self.merge_at.map(|percent| most.saturating_mul(percent.into()) / 100)
     }
 
     /// Combines these options with those of the update.

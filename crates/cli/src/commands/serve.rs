@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
-use papir_store::{Sign, UpdateOptions};
+use papir_store::{MergeOptions, UpdateOptions};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -18,6 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use super::follow::Pace;
 use crate::failure::{Failure, Outcome};
 use crate::following::{Event, Following};
+use crate::merging::Merging;
 use crate::observed_query;
 use crate::open_files;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
@@ -72,6 +73,7 @@ const EXAMPLES: &str = "Examples:
   papir serve words-2026.papir --name words
   papir serve words.papir --watch --keep-old 90s --log-format json
   papir serve words.papir --follow changes.jsonl --merge-at 75
+  papir serve words.papir --watch --merge-at 75
   papir serve s3://databases/words.papir --cache /var/cache/papir
   papir serve words.papir --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --tokens tokens.toml
   papir serve --config papir.toml --check-config";
@@ -85,14 +87,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let output = Output::of(&settings)?;
     let on_query = arguments.show_queries.then(|| observed_query::printer());
     let config = ServerConfig { on_query, ..settings.config()? };
-    let sign = arguments.key.sign()?;
-    let given = arguments.pace.given().or(sign.is_some().then_some("--sign"));
-    if let (None, Some(option)) = (&arguments.follow, given) {
-        return Err(Failure::new(format!("{option} without a source to follow: expected --follow")));
-    }
-    let followed =
-        arguments.follow.as_deref().map(|source| FollowedSource::new(source, &config, &arguments.pace, sign));
-    until_stopped(config, output, followed.transpose()?, until_stdin_ends)
+    let background = background(&arguments, &config)?;
+    until_stopped(config, output, background, until_stdin_ends)
 }
 
 /// Serves a set for private set intersection.
@@ -122,7 +118,7 @@ impl Output {
 fn until_stopped(
     config: ServerConfig,
     output: Output,
-    followed: Option<FollowedSource>,
+    background: Option<Background>,
     until_stdin_ends: bool,
 ) -> Outcome {
     let Output { log_format, traces } = output;
@@ -148,9 +144,9 @@ fn until_stopped(
         };
         announce(&server)?;
         systemd::watchdog();
-        let following = followed.map(|followed| followed.start(server.reload_handle()));
+        let running = background.map(|background| background.start(server.reload_handle()));
         server.serve(stop).await?;
-        drop(following);
+        drop(running);
         Ok(ExitCode::SUCCESS)
     });
     // A load or a download that is running would hold up the end. Nothing is lost: both start again.
@@ -159,48 +155,88 @@ fn until_stopped(
     outcome
 }
 
-/// A source of changes to a served database.
-struct FollowedSource {
+/// What a service does with the changes of its database besides loading them.
+struct Background {
     name: String,
-    following: Following,
+    task: Task,
 }
 
-impl FollowedSource {
-    fn new(source: &Path, config: &ServerConfig, pace: &Pace, sign: Option<Sign>) -> Result<Self, Failure> {
-        let [database] = &config.databases[..] else {
-            let found = format!("--follow with {} databases", config.databases.len());
-            return Err(Failure::new(format!("{found}: expected one FILE")));
-        };
-        if !database.path.is_file() || config.sources.is_copy(&database.path) {
-            let found = format!("--follow with {}", database.path.display());
-            return Err(Failure::new(format!("{found}: expected a file of this machine")));
-        }
-        let rates = papir_plan::rates_file::load(None)?.rates;
-        let update = UpdateOptions { rates, sign, ..UpdateOptions::new(&database.path, source) };
-        Ok(Self { name: database.name.clone(), following: pace.following(update, false) })
-    }
+/// A task on a thread of its own.
+enum Task {
+    Follow(Following),
+    Merge(Merging),
+}
 
-    /// Starts a thread that follows the source until the result is dropped. The service loads each
-    /// version at once. After a failure it keeps serving the last version, and `papir_load_failing` is 1
-    /// until the next load.
+/// The task that the arguments ask for.
+fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Background>, Failure> {
+    let Arguments { follow, pace, key, .. } = arguments;
+    let (sign, at) = (key.sign()?, pace.merged_from());
+    if follow.is_none()
+        && let Some(option) = pace.given()
+    {
+        return Err(Failure::new(format!("{option} without a source to follow: expected --follow")));
+    }
+    let rates = || papir_plan::rates_file::load(None).map(|loaded| loaded.rates);
+    match (follow, at) {
+        (Some(source), _) => {
+            let (name, file) = only_file(config, "--follow")?;
+            let update = UpdateOptions { rates: rates()?, sign, ..UpdateOptions::new(file, source) };
+            Ok(Some(Background { name, task: Task::Follow(pace.following(update, false)) }))
+        }
+        (None, Some(at)) => {
+            let (name, file) = only_file(config, "--merge-at")?;
+            let options = MergeOptions { file, keep: None, rates: rates()?, sign };
+            Ok(Some(Background { name, task: Task::Merge(Merging { options, at }) }))
+        }
+        (None, None) if sign.is_some() => {
+            Err(Failure::new("--sign without versions to sign: expected --follow or --merge-at"))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// Name and file of the database that a service changes.
+fn only_file(config: &ServerConfig, option: &str) -> Result<(String, PathBuf), Failure> {
+    let [database] = &config.databases[..] else {
+        let found = format!("{option} with {} databases", config.databases.len());
+        return Err(Failure::new(format!("{found}: expected one FILE")));
+    };
+    if !database.path.is_file() || config.sources.is_copy(&database.path) {
+        let found = format!("{option} with {}", database.path.display());
+        return Err(Failure::new(format!("{found}: expected a file of this machine")));
+    }
+    Ok((database.name.clone(), database.path.clone()))
+}
+
+impl Background {
+    /// Starts a thread that works until the result is dropped. The service loads each version at once. After
+    /// a failure it keeps serving the last version, and `papir_load_failing` is 1 until the next load.
     fn start(self, handle: ReloadHandle) -> Stop {
         let (stop, runtime) = (Arc::new(AtomicBool::new(false)), tokio::runtime::Handle::current());
         let stopped = Arc::clone(&stop);
         std::thread::spawn(move || {
-            let Self { name, following } = self;
+            let Self { name, task } = self;
             let load = || {
                 if let Err(error) = runtime.block_on(handle.load(&name)) {
                     tracing::error!(database = name, %error, "not loaded");
                 }
             };
-            let followed = following.run(&stopped, &mut |event| match event {
-                Event::Published(..) | Event::Merged(..) => load(),
-                Event::Skipped(row) => {
-                    tracing::warn!(database = name, place = row.place, reason = row.reason, "row skipped");
-                }
-            });
-            if let Err(error) = followed {
-                tracing::error!(database = name, %error, "no longer following the source");
+            let outcome = match task {
+                Task::Merge(merging) => merging.run(&stopped, &mut |_, _| load()),
+                Task::Follow(following) => following.run(&stopped, &mut |event| match event {
+                    Event::Published(..) | Event::Merged(..) => load(),
+                    Event::Skipped(row) => {
+                        tracing::warn!(
+                            database = name,
+                            place = row.place,
+                            reason = row.reason,
+                            "row skipped"
+                        );
+                    }
+                }),
+            };
+            if let Err(error) = outcome {
+                tracing::error!(database = name, %error, "changes are no longer published or merged");
                 handle.failed(&name);
             }
         });

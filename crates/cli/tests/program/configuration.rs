@@ -92,6 +92,6 @@ fn the_example_configuration_is_valid() {
     let (printed, example): (toml::Table, toml::Table) = (text.parse().unwrap(), example.parse().unwrap());
     // The example shows every printed key, except the ones that only tests need.
     let missing: Vec<_> = printed.keys().filter(|key| !example.contains_key(*key)).collect();
-    assert_eq!(missing, ["allow-not-private", "mapped", "no-metrics"]);
+    assert_eq!(missing, ["allow-not-private", "mapped", "no-metrics", "verify"]);
     assert_eq!(printed["rate"], example["rate"]);
 }

@@ -97,10 +97,32 @@ fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
         output.contains("skipped line 2: no column `meaning`") && output.contains(": 1 rows in "),
         "{output}"
     );
-    fails_with(&["serve", &words, "--merge-at", "50"], &["--merge-at without a source to follow"]);
+    fails_with(&["serve", &words, "--skip-bad"], &["--skip-bad without a source to follow"]);
     let full = ["--delta-bytes", "20"];
     append(&changes, &[("word 3", Some("three"))]);
     fails_with(&[&follow[..], &full].concat(), &["at most 20 bytes: merge them first"]);
     let merged = succeeds(&[&follow[..], &full, &["--merge-at", "100"]].concat());
     assert!(merged.contains("merged into version ") && merged.contains(": 1 rows in "), "{merged}");
+}
+
+#[test]
+fn a_service_merges_what_another_program_publishes() {
+    let folder = Folder::new();
+    let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
+    let service = Service::start(&[&words], &["--watch", "--merge-at", "1", "--delta-bytes", "8KiB"]);
+    let version = || {
+        let inspected: Value = serde_json::from_str(&succeeds(&["inspect", &words, "--json"])).unwrap();
+        inspected["version"].clone()
+    };
+    let first = version();
+    append(&changes, &[("word 1", Some("one"))]);
+    succeeds(&["follow", &changes, "--publish", &words, "--once"]);
+    let get = |key: &str| papir(&["get", &service.url, key]).stdout;
+    until("the change is answered", || get("word 1") == b"one");
+    assert_eq!(version(), first, "too few to merge");
+    let long = "m".repeat(90);
+    append(&changes, &[("word 2", Some(&long))]);
+    succeeds(&["follow", &changes, "--publish", &words, "--once"]);
+    until("the delta is merged", || version() != first);
+    assert_eq!((get("word 1"), get("word 2")), (b"one".to_vec(), long.into_bytes()));
 }

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::kept::{delta_of, kept_path};
 use crate::map::{map, read};
 use crate::publish::split;
-use crate::sections::Sections;
-use crate::snapshot::{OpenOptions, commitment_top};
+use crate::sections::{Sections, Verify};
+use crate::snapshot::{OpenOptions, Snapshot, commitment_top};
 use crate::snapshot_names::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD};
 
 /// An opened delta.
@@ -45,6 +45,17 @@ pub struct Delta {
 /// [`Error::Options`] for a path without a file name.
 pub fn delta_file(file: &Path, base: Version) -> Result<PathBuf> {
     Ok(delta_of(kept_path(file, &base.to_string())?))
+}
+
+/// Bytes of the changes in the delta beside a snapshot; 0 without one.
+///
+/// # Errors
+/// Errors of the snapshot and of the delta.
+pub fn delta_bytes(file: &Path) -> Result<u64> {
+    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+    let version = Snapshot::open_with(file, options.clone())?.server.version();
+    let delta = Delta::of(file, version, &options)?;
+    Ok(delta.map(|delta| delta.changes()).transpose()?.map_or(0, |changes| changes.bytes()))
 }
 
 /// Removes the delta of a version of `file`, if there is one.

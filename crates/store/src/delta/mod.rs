@@ -18,7 +18,7 @@ mod metadata;
 mod write;
 
 pub(crate) use bases::{check_base, refuse_with_delta};
-pub use file::{Delta, delta_file};
+pub use file::{Delta, delta_bytes, delta_file};
 pub(crate) use file::{lock_deltas, remove};
 pub use metadata::DeltaMetadata;
 pub(crate) use write::{Base, write};

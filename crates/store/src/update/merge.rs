@@ -13,6 +13,7 @@ use super::report::UpdateReport;
 use super::{indexed, keyed, publish, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
+use crate::kept::remove_stray_deltas;
 use crate::metadata::Metadata;
 use crate::publish::lock;
 use crate::save::{self, SnapshotFile};
@@ -104,9 +105,8 @@ pub fn merge(
     let followed = merged.metadata.followed.or(base.metadata.followed.clone());
     let former = Metadata { followed, ..base.metadata.clone() };
     let report = publish(&update, (&former, version), counts, next, (rng, progress), seal)?;
-    if keep.is_none() {
-        delta::remove(file, version)?;
-    }
+    // Of the version before, unless it is kept, and of merges that were killed before their last step.
+    remove_stray_deltas(file, report.metadata.version.parse()?)?;
     drop(deltas);
     Ok(report)
 }

@@ -205,6 +205,24 @@ fn a_version_is_kept_with_its_delta() {
 }
 
 #[test]
+fn deltas_of_killed_merges_are_removed_and_those_of_kept_versions_stay() {
+    let folder = folder();
+    let file = words(folder.path(), 100);
+    publish(&file, "word,meaning\nword 1,new\n").unwrap();
+    let kept = Snapshot::open(&file).unwrap().server.version();
+    merge(&MergeOptions { keep: Some(1), ..merging(&file) }, &mut fresh(), &NoProgress).unwrap();
+    publish(&file, "word,meaning\nword 2,new\n").unwrap();
+    let name = |end: &str| file.with_file_name(format!("{}.{end}", file.file_name().unwrap().display()));
+    let (stray, other) = (name("0123456789abcdef.delta"), name("0123.delta"));
+    for path in [&stray, &other] {
+        fs::write(path, "left").unwrap();
+    }
+    merged(&file);
+    assert!(!stray.exists() && other.exists(), "only what has the name of a delta");
+    assert!(delta_file(&file, kept).unwrap().exists());
+}
+
+#[test]
 fn what_would_lose_changes_is_refused() {
     let folder = folder();
     let file = words(folder.path(), 100);
