@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::map::map;
 use crate::psi;
 use crate::publish::{Readers, lock, publish};
-use crate::sections::{Sections, Verify};
+use crate::sections::Sections;
 use crate::signing::{Sign, Signed, Signing};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::snapshot_names::{CHECKPOINT, CHUNKS};
@@ -78,8 +78,7 @@ pub fn attach(
 
 /// The file that has the newest log: the delta beside the snapshot, if there is one.
 fn newest_file(file: &Path) -> Result<PathBuf> {
-    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
-    let delta = delta_file(file, Snapshot::open_with(file, options)?.server.version())?;
+    let delta = delta_file(file, Snapshot::version_in(file)?)?;
     Ok(if delta.exists() { delta } else { file.to_owned() })
 }
 

@@ -7,7 +7,7 @@ use memmap2::Mmap;
 use papir_checkpoint::{Base, Log};
 use papir_core::erased::{ErasedServer, parameters_of, scheme_of};
 use papir_core::{
-    Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult, Shape,
+    Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult, Shape, Version,
 };
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
@@ -117,6 +117,17 @@ impl Snapshot {
             Verifier::new(Arc::clone(&snapshot.file), leaf.cloned(), path)
         });
         Ok(Self { checkpoint, verifier, ..snapshot })
+    }
+
+    /// The version in a file. Reads the metadata only.
+    ///
+    /// # Errors
+    /// The errors of [`Snapshot::open`].
+    pub(crate) fn version_in(path: &Path) -> Result<Version> {
+        let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+        let file = Sections::read(map(path)?).map_err(named)?;
+        file.verify_named(&[METADATA]).map_err(named)?;
+        metadata(&file).and_then(|metadata| metadata.version.parse()).map_err(named)
     }
 
     /// Takes the verification of what the opening did not verify; `None` if there is nothing left.

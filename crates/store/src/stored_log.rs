@@ -4,25 +4,24 @@ use std::path::Path;
 
 use papir_checkpoint::Log;
 
-use crate::delta::Delta;
+use crate::delta::delta_file;
 use crate::error::{Error, Result};
 use crate::map::map;
-use crate::sections::{Sections, Verify};
+use crate::sections::Sections;
 use crate::signing::Sign;
-use crate::snapshot::{OpenOptions, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::snapshot_names::CHECKPOINT;
 
 /// The newest log of a database: that of the delta beside the file, if there is one. `None` if the database is
-/// not signed. Verifies the checksums of short sections only.
+/// not signed. Verifies the checksums of metadata and logs only.
 ///
 /// # Errors
 /// [`Error::Snapshot`], [`Error::Checkpoint`], [`papir_core::Error::Io`].
 pub fn stored_log(path: &Path) -> Result<Option<Log>> {
     let Some(log) = log_in(path)? else { return Ok(None) };
-    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
-    let version = Snapshot::open_with(path, options.clone())?.server.version();
-    let delta = Delta::of(path, version, &options)?;
-    Ok(Some(delta.and_then(|delta| delta.log).unwrap_or(log)))
+    let delta = delta_file(path, Snapshot::version_in(path)?)?;
+    let newer = if delta.exists() { log_in(&delta)? } else { None };
+    Ok(Some(newer.unwrap_or(log)))
 }
 
 /// The log in a file; `None` if there is none.

@@ -35,18 +35,18 @@ impl Verifier {
     }
 
     /// Verifies one chunk after another on this thread, and passes the length of each to `go_on`, which
-    /// ends the work by returning false.
+    /// ends the work by returning false. Returns whether all chunks were verified.
     ///
     /// # Errors
     /// [`Error::Snapshot`], which names the file and the damaged place.
-    pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<()> {
+    pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool> {
         for piece in self.sections.large_pieces() {
             let named = |error| Error::Snapshot { file: self.file.clone(), error };
             self.sections.verify_piece(&piece).map_err(named)?;
             if !go_on(piece.bytes()) {
-                break;
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 }

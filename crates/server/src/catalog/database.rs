@@ -10,7 +10,7 @@ use papir_core::envelope::{self, Kind, named_version};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::KeywordLayout;
-use papir_store::{Delta, OpenOptions, Snapshot, delta_file};
+use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
 
 use super::base::{BATCH_BYTES, Base, MAX_BATCH};
 use super::checkpoint::Checkpoint;
@@ -74,6 +74,8 @@ impl Database {
         served: Option<&Self>,
     ) -> papir_store::Result<(Self, Files)> {
         const ATTEMPTS: usize = 8;
+        // Deltas are short, and there is no later verification of them.
+        let at_once = OpenOptions { verify: Verify::Load, ..options.clone() };
         for _ in 0..ATTEMPTS {
             let snapshot = Identity::of(path);
             let base = match served.filter(|served| snapshot.is_some() && served.base.identity == snapshot) {
@@ -81,7 +83,7 @@ impl Database {
                 None => Arc::new(Base::open(name, path, options.clone(), snapshot)?),
             };
             let seen = Identity::of(&delta_file(file, base.version)?);
-            let opened = Delta::of(file, base.version, options);
+            let opened = Delta::of(file, base.version, &at_once);
             if Identity::of(path) == snapshot {
                 let delta = opened?.map(|opened| serve_delta(&base, opened, file)).transpose()?;
                 let database = Self { base, delta };

@@ -372,9 +372,10 @@ impl Slot {
         drop(versions);
         let identity = gone.iter().find(|old| damaged.is(old.base())).and_then(|old| old.base().identity);
         *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = identity;
-        // The delta that belongs to the newest version has another name now: the files are the same.
+        // The delta of the version that is now the newest has another name, and is no change. A snapshot that
+        // has replaced the damaged one meanwhile still is.
         if let Some(path) = &self.path {
-            self.see(self.files(path));
+            self.see(Files { snapshot: self.seen().snapshot, ..self.files(path) });
         }
     }
 

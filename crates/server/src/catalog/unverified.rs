@@ -21,13 +21,13 @@ impl Unverified {
         Some(Self { name: base.name.clone(), verifier, base: Arc::downgrade(base) })
     }
 
-    /// Verifies the snapshot on this thread. Ends early when it is no longer served, or when `go_on`
-    /// returns false.
+    /// Verifies the snapshot on this thread. Ends early, and returns false, when it is no longer served, or
+    /// when `go_on` returns false.
     ///
     /// # Errors
     /// [`papir_store::Error::Snapshot`], which names the damaged place, and
     /// [`papir_store::Error::Checkpoint`] for a public part that the owner did not sign.
-    pub(crate) fn verify(&self, go_on: &dyn Fn() -> bool) -> papir_store::Result<()> {
+    pub(crate) fn verify(&self, go_on: &dyn Fn() -> bool) -> papir_store::Result<bool> {
         if let Some(base) = self.base.upgrade() {
             self.verifier.check_public_part(&base.public_part())?;
         }

@@ -141,7 +141,8 @@ fn verify_later(app: &Arc<App>) {
         let goes_on = || app.upgrade().is_some_and(|app| !app.stopping.load(Ordering::Relaxed));
         for one in unverified {
             match one.verify(&goes_on) {
-                Ok(()) => tracing::info!(database = one.name, "snapshot verified"),
+                Ok(true) => tracing::info!(database = one.name, "snapshot verified"),
+                Ok(false) => {}
                 Err(error) => {
                     tracing::error!(database = one.name, %error, "snapshot damaged: no longer served");
                     let Some(app) = app.upgrade() else { return };

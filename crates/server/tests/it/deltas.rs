@@ -17,7 +17,7 @@ use crate::support::{self, Running, get, key, lookup, post, rng, send, value};
 const EVERY: Duration = Duration::from_millis(20);
 
 /// Publishes values with this salt for some keys, and deletes others.
-fn publish(file: &Path, salt: &str, set: &[u64], deleted: &[u64]) {
+pub(crate) fn publish(file: &Path, salt: &str, set: &[u64], deleted: &[u64]) {
     publish_by(file, salt, set, deleted, None);
 }
 

@@ -9,6 +9,7 @@ use papir_server::ServerConfig;
 use papir_store::Verify;
 use tempfile::TempDir;
 
+use crate::deltas::publish;
 use crate::support::files::{build, serving};
 use crate::support::{self, Running, get, key, value};
 
@@ -116,4 +117,24 @@ fn the_version_before_a_damaged_one_is_served_again() {
     let before = loads(&server);
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!((loads(&server), version(&server)), (before, Some(first)));
+}
+
+#[test]
+fn a_delta_is_verified_before_it_is_answered() {
+    let folder = TempDir::new().unwrap();
+    let path = build(folder.path(), "words.papir", 50, "a");
+    let server = lazy(&path);
+    let before = version(&server).unwrap();
+    publish(&path, "b", &[7], &[]);
+    let mut files = fs::read_dir(folder.path()).unwrap().flatten().map(|one| one.path());
+    let delta = files.find(|path| path.extension().is_some_and(|end| end == "delta")).unwrap();
+    let whole = fs::read(&delta).unwrap();
+    damage(&delta);
+    let error = reload(&server).unwrap();
+    assert!(error.contains(".delta: section `scheme.") && error.contains(" at bytes "), "{error}");
+    let mut connection = support::open(&server.url(), Some("words")).unwrap();
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "a")), "of version {before}");
+    fs::write(&delta, whole).unwrap();
+    assert_eq!(reload(&server), None);
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "b")));
 }

@@ -53,8 +53,7 @@ pub fn delta_file(file: &Path, base: Version) -> Result<PathBuf> {
 /// Errors of the snapshot and of the delta.
 pub fn delta_bytes(file: &Path) -> Result<u64> {
     let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
-    let version = Snapshot::open_with(file, options.clone())?.server.version();
-    let delta = Delta::of(file, version, &options)?;
+    let delta = Delta::of(file, Snapshot::version_in(file)?, &options)?;
     Ok(delta.map(|delta| delta.changes()).transpose()?.map_or(0, |changes| changes.bytes()))
 }
 

@@ -37,7 +37,6 @@ use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
 use crate::publish::lock;
 use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
-use crate::sections::Verify;
 use crate::signing::{Signed, Signing};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::stored_log::log_to_continue;
@@ -152,9 +151,7 @@ fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordS
 
 /// Checks that no other update or build has replaced the file meanwhile.
 fn check_unchanged(expected: Version, options: &UpdateOptions) -> Result<()> {
-    let now =
-        Snapshot::open_with(&options.file, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() })?;
-    let found = now.server.version();
+    let found = Snapshot::version_in(&options.file)?;
     if found == expected {
         return Ok(());
     }
