@@ -5,7 +5,7 @@
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
 //! | the same → shape of the database, without preparing it | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
-//! | snapshot and changes → a delta beside it | [`update_delta()`] |
+//! | snapshot and changes, or further records → a delta beside it | [`update_delta()`], [`append()`] |
 //! | snapshot and a source that grows → one delta after another | [`Follower`] |
 //! | snapshot and its delta → next snapshot | [`merge()`] |
 //! | snapshot and an earlier version of it → next snapshot with the earlier records | [`rollback()`] |
@@ -69,7 +69,7 @@ pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
 pub use stored_log::stored_log;
 pub use update::{
-    DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, RollbackOptions,
-    UpdateOptions, UpdateReport, Way, merge, rollback, update, update_delta,
+    AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW,
+    RollbackOptions, UpdateOptions, UpdateReport, Way, append, merge, rollback, update, update_delta,
 };
 pub use verifier::Verifier;

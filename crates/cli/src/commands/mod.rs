@@ -1,5 +1,6 @@
 //! The subcommands, one file each: `Arguments` is the command line, `run` executes it.
 
+mod append;
 mod attack;
 mod bench;
 mod build;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Plan(plan::Arguments),
     Build(build::Arguments),
     Update(update::Arguments),
+    Append(append::Arguments),
     Merge(merge::Arguments),
     Follow(Box<follow::Arguments>),
     Versions(versions::Arguments),
@@ -64,6 +66,7 @@ impl Command {
             Self::Plan(arguments) => plan::run(&arguments),
             Self::Build(arguments) => build::run(&arguments),
             Self::Update(arguments) => update::run(&arguments),
+            Self::Append(arguments) => append::run(arguments),
             Self::Merge(arguments) => merge::run(&arguments),
             Self::Follow(arguments) => follow::run(&arguments),
             Self::Versions(arguments) => versions::run(&arguments),

@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Prints the report of an update of a delta; `None` if there was nothing to change.
-fn print_delta(report: Option<&DeltaReport>, time: Duration, json: bool) -> Outcome {
+pub(super) fn print_delta(report: Option<&DeltaReport>, time: Duration, json: bool) -> Outcome {
     let mut out = std::io::stdout();
     match (report, json) {
         (None, false) => writeln!(out, "nothing to change")?,

@@ -161,3 +161,17 @@ fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
     until("word 1", b"set");
     assert_eq!((get("fresh").stdout, get("word 2").status.code()), (b"added".to_vec(), Some(1)));
 }
+
+#[test]
+fn records_are_appended_beside_the_file() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("notes.bin", "aabbcc"), folder.path("notes.papir"));
+    succeeds(&["build", &source, "--out", &out, "--record-bytes", "2"]);
+    let more = folder.write("more.bin", "ddee");
+    let appended = succeeds(&["append", &out, &more, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&appended).unwrap();
+    assert_eq!((&report["mode"], &report["rows"]), (&"delta".into(), &2.into()), "{report}");
+    let service = Service::start(&[&out], &[]);
+    assert_eq!(papir(&["get", &service.url, "--index", "4"]).stdout, b"ee");
+    fails_with(&["append", &out, &folder.write("part.bin", "x")], &["part.bin", "1 bytes"]);
+}

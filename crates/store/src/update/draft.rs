@@ -75,6 +75,11 @@ impl Draft {
         &self.base.metadata
     }
 
+    /// The index of the next record; `None` for a base with keys.
+    pub(crate) fn next_index(&self) -> Option<u64> {
+        self.records
+    }
+
     /// Length of the longest possible value in bytes.
     pub(crate) fn longest(&self) -> u64 {
         let longest = MAX_DELTA_VALUE_BYTES as u64;

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use papir_core::cost::Rates;
 use papir_core::{Change, Progress};
-use papir_lookup::update::Changes;
+use papir_lookup::delta::DeltaChanges;
+use papir_lookup::update::{ChangeCounts, Changes};
 use rand_core::CryptoRng;
 
 use super::draft::base_of;
 use super::options::UpdateOptions;
+use super::prepare::Next;
 use super::report::UpdateReport;
 use super::{indexed, keyed, publish, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
@@ -56,20 +58,7 @@ pub fn merge(
         return Ok(unchanged(base, Default::default()));
     };
     let changes = merged.changes()?;
-    let (counts, next) = match &base.keyword {
-        Some(layout) => {
-            let ids = keyed::owner_keys(file, &base)?;
-            let resolved =
-                Changes::of_delta(&ids, changes.clone()).map_err(|error| keyed::explained(file, error))?;
-            (resolved.counts(), keyed::apply(rates, &base, (layout, &ids), &resolved, rng, progress)?)
-        }
-        None => {
-            let change = |(index, record): (u64, &[u8])| Change { index, record: record.to_vec() };
-            let resolved: Vec<Change> = changes.records().map(change).collect();
-            let counts = indexed::counts(&base.shape()?, &resolved);
-            (counts, indexed::apply(rates, &base, &resolved, counts.inserted, rng, progress)?)
-        }
-    };
+    let (counts, next) = apply(options, &base, &changes, rng, progress)?;
     let Some(next) = next else {
         remove_idle(file, &merged)?;
         return Ok(unchanged(base, counts));
@@ -109,6 +98,31 @@ pub fn merge(
     remove_stray_deltas(file, report.metadata.version.parse()?)?;
     drop(deltas);
     Ok(report)
+}
+
+/// Prepares the base with the changes of its delta; `None` if it has them already.
+fn apply(
+    options: &MergeOptions,
+    base: &Snapshot,
+    changes: &DeltaChanges,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<(ChangeCounts, Option<Next>)> {
+    let MergeOptions { file, rates, .. } = options;
+    match &base.keyword {
+        Some(layout) => {
+            let ids = keyed::owner_keys(file, base)?;
+            let resolved =
+                Changes::of_delta(&ids, changes.clone()).map_err(|error| keyed::explained(file, error))?;
+            Ok((resolved.counts(), keyed::apply(rates, base, (layout, &ids), &resolved, rng, progress)?))
+        }
+        None => {
+            let change = |(index, record): (u64, &[u8])| Change { index, record: record.to_vec() };
+            let resolved: Vec<Change> = changes.records().map(change).collect();
+            let counts = indexed::counts(&base.shape()?, &resolved);
+            Ok((counts, indexed::apply(rates, base, &resolved, counts.inserted, rng, progress)?))
+        }
+    }
 }
 
 /// Removes a delta whose changes its base has already, unless there is a newer one. That of a followed

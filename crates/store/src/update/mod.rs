@@ -4,13 +4,14 @@
 //! |---|---|
 //! | [`keyed`] | patches the keyword table, or builds it again if the changes do not fit |
 //! | [`indexed`] | replaces records; new records at the end need a setup of all records |
-//! | [`delta`], [`draft`] | publishes changes beside the snapshot |
+//! | [`delta`], [`append`], [`draft`] | publishes changes, or further records, beside the snapshot |
 //! | [`merge`] | merges them into the snapshot |
 //! | [`rollback`] | publishes the records of an earlier version as a new one |
 //! | [`prepare`] | prepares the changed records by the scheme's update, or all by a setup, whichever is cheaper |
 //!
 //! The new file replaces the old one once it is complete and durable.
 
+mod append;
 mod delta;
 mod draft;
 mod indexed;
@@ -42,6 +43,7 @@ use crate::snapshot::{OpenOptions, Snapshot};
 use crate::stored_log::log_to_continue;
 use prepare::{Next, NextKeys};
 
+pub use append::{AppendOptions, append};
 pub use delta::update_delta;
 pub(crate) use draft::Draft;
 pub use merge::{MergeOptions, merge};

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use papir_core::{NoProgress, Progress};
 use papir_lookup::Wanted;
 use papir_store::{
-    BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign, Snapshot, UpdateOptions, Way,
-    delta_file, merge, update, update_delta,
+    AppendOptions, BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign, Snapshot,
+    UpdateOptions, Way, append, delta_file, merge, update, update_delta,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
@@ -202,6 +202,42 @@ fn a_version_is_kept_with_its_delta() {
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
     merge(&MergeOptions { keep: Some(1), ..merging(&file) }, &mut fresh(), &NoProgress).unwrap();
     assert!(!delta_file(&file, version).unwrap().exists());
+}
+
+#[test]
+fn records_are_appended_and_the_snapshot_stays() {
+    let folder = folder();
+    let file = numbers(folder.path(), 9);
+    let before = fs::read(&file).unwrap();
+    let appending = |name: &str, content: &[u8]| AppendOptions {
+        file: file.clone(),
+        source: source(folder.path(), name, content),
+        format: None,
+        values: vec!["v".into()],
+        sign: None,
+        most: None,
+    };
+    let appended = |options: &AppendOptions| append(options, &mut fresh(), &NoProgress);
+    let report = appended(&appending("more.bin", b"abcd")).unwrap().unwrap();
+    assert_eq!((report.rows, report.metadata.records), (2, Some(11)));
+    let report = appended(&appending("more.csv", b"v\nef\ng\n")).unwrap().unwrap();
+    assert_eq!((report.rows, report.metadata.records), (2, Some(13)));
+    assert_eq!(fs::read(&file).unwrap(), before, "the snapshot stays");
+    let served = Served::open(&file);
+    for (index, expected) in [(8, [8, 8]), (9, *b"ab"), (10, *b"cd"), (11, *b"ef"), (12, *b"g\0")] {
+        assert_eq!(served.get(Wanted::Index(index)).unwrap().unwrap(), expected, "{index}");
+    }
+    assert_eq!(served.get(Wanted::Index(13)).unwrap_err().code(), "index_out_of_range");
+
+    assert!(appended(&appending("none.csv", b"v\n")).unwrap().is_none());
+    let error = |options: &AppendOptions| appended(options).unwrap_err().to_string();
+    let long = error(&appending("long.csv", b"v\nab\nabc\n"));
+    assert!(long.contains("long.csv") && long.contains("line 3"), "{long}");
+    assert!(error(&appending("odd.bin", b"abc")).contains("3 bytes"), "a part of a record");
+    let full = AppendOptions { most: Some(50), ..appending("full.bin", &[1; 60]) };
+    assert!(error(&full).contains("30 changes of 60 bytes") && Served::open(&file).delta.is_some());
+    let keyed = AppendOptions { file: words(folder.path(), 5), ..appending("more.bin", b"ab") };
+    assert!(error(&keyed).contains("which has keys"));
 }
 
 #[test]

@@ -78,16 +78,21 @@ pub(super) fn verify(arguments: &Verify) -> Outcome {
 }
 
 fn accepted_lines(url: &str, accepted: &Accepted) -> Lines {
-    vec![
+    let delta = accepted.leaf.delta_root.as_ref().map(|root| line("delta", hex(root)));
+    let mut lines = vec![
         line("service", url),
         line("database", &accepted.leaf.database),
         describe::signed(&accepted.leaf),
         line("age", format!("{} s", now().saturating_sub(accepted.leaf.time))),
         line("records", accepted.leaf.base),
         line("public part", hex(&accepted.leaf.public_part)),
+    ];
+    lines.extend(delta);
+    lines.extend([
         line("owner", &accepted.owner),
         line("cosignatures", format!("{} of known witnesses", accepted.cosignatures)),
-    ]
+    ]);
+    lines
 }
 
 pub(super) fn compare(arguments: &Compare) -> Outcome {

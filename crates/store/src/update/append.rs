@@ -1,0 +1,93 @@
+//! Appends records to a database without keys.
+
+use std::path::PathBuf;
+
+use papir_core::Progress;
+use papir_lookup::delta::MAX_DELTA_BYTES;
+use rand_core::CryptoRng;
+
+use super::draft::Draft;
+use super::report::DeltaReport;
+use crate::delta::lock_deltas;
+use crate::error::{Error, Result};
+use crate::signing::Sign;
+use crate::source::{ChangeRow, Columns, Deletes, Format, Request, Selection, raw_records, rows};
+
+/// Options of appending records.
+#[derive(Clone, Debug)]
+pub struct AppendOptions {
+    /// The snapshot.
+    pub file: PathBuf,
+    /// The records, in order.
+    pub source: PathBuf,
+    /// Their format; `None` detects it by extension.
+    pub format: Option<Format>,
+    /// The value columns. If empty, those of the database's source.
+    pub values: Vec<String>,
+    /// Signs the version of a signed database.
+    pub sign: Option<Sign>,
+    /// The most bytes that the changes since the base may have; `None` for [`MAX_DELTA_BYTES`].
+    pub most: Option<u64>,
+}
+
+/// Publishes records as the next ones of a database without keys, in its delta. The snapshot stays as it
+/// is, and so does its public part. Returns `None` without records.
+///
+/// # Errors
+/// [`Error::Options`] for a database with keys, or one that cannot have a delta; otherwise the errors of
+/// [`super::update_delta()`], naming the source and its line.
+pub fn append(
+    options: &AppendOptions,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Option<DeltaReport>> {
+    let _lock = lock_deltas(&options.file)?;
+    let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
+    let next = draft.next_index().ok_or_else(|| {
+        let found = format!("records to append to {}, which has keys", options.file.display());
+        Error::options(found, "new keys with their values: `papir update --delta`")
+    })?;
+    let values = read(options, &draft, progress)?;
+    if values.is_empty() {
+        return Ok(None);
+    }
+    let row = |(index, (line, value)): (u64, (u64, Vec<u8>))| ChangeRow {
+        key: index.to_string().into_bytes(),
+        value: Some(value),
+        line,
+    };
+    draft.add((next..).zip(values).map(row).collect(), &options.source)?;
+    draft.publish(options.most, rng, progress)
+}
+
+/// The records of the source with their lines, or their numbers from 1 in a raw one.
+fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Result<Vec<(u64, Vec<u8>)>> {
+    let AppendOptions { source, format, values, most, .. } = options;
+    let (format, longest) = (format.unwrap_or_else(|| Format::of(source)), draft.longest());
+    if format == Format::Raw {
+        return read_raw(options, longest, most.unwrap_or(MAX_DELTA_BYTES), progress);
+    }
+    let of_source = &draft.metadata().source.values;
+    let values = if values.is_empty() { of_source } else { values };
+    let columns = Columns { key: None, values, deletes: Deletes::None };
+    let request =
+        Request { path: source, format, columns, selection: Selection::Whole, longest, skip_bad: 0 };
+    Ok(rows(&request, progress)?.entries.into_iter().map(|row| (row.line, row.value)).collect())
+}
+
+fn read_raw(
+    options: &AppendOptions,
+    record_bytes: u64,
+    most: u64,
+    progress: &dyn Progress,
+) -> Result<Vec<(u64, Vec<u8>)>> {
+    let records = raw_records(&options.source, record_bytes, progress)?;
+    let shape = records.shape();
+    // Refused before it is read: a raw source may be as long as a database.
+    if shape.total_bytes() > most {
+        return Err(Error::DeltaFull { entries: shape.records(), bytes: shape.total_bytes(), most });
+    }
+    let mut packed = vec![0; shape.total_bytes() as usize];
+    records.read_packed(0, shape.records(), &mut packed)?;
+    Ok((1..).zip(packed.chunks(shape.record_bytes()).map(<[u8]>::to_vec)).collect())
+}
