@@ -69,8 +69,8 @@ impl<'a> Keyword<'a> {
 pub(crate) type SnapshotFile = SnapshotWriter<File>;
 
 /// Writes a snapshot. The file appears under its name once it is complete and durable. `nonce`
-/// distinguishes temporary files. `seal` runs once everything else is written, and can refuse it: it signs the
-/// version, and returns the log of a signed one. Returns the file's length in bytes, and that log.
+/// distinguishes temporary files. `seal` runs once everything else is written, and can refuse it: it signs
+/// the version, and returns the log of a signed one. Returns the file's length in bytes, and that log.
 ///
 /// # Errors
 /// Errors of [`publish`] and of `seal`.

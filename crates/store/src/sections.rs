@@ -21,8 +21,9 @@ pub enum Verify {
     /// All at opening.
     #[default]
     Load,
-    /// At opening those of the header, of the table and of sections of at most 4 MiB, which takes almost
-    /// no time. The others by [`Snapshot::verifier`](crate::Snapshot::verifier), while the snapshot is used, or never.
+    /// At opening those of the header, of the table and of sections of at most 4 MiB, which takes almost no
+    /// time. [`Snapshot::verifier`](crate::Snapshot::verifier) verifies the others while the snapshot is
+    /// used, or nobody does.
     Lazy,
 }
 

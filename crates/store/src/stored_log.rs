@@ -12,8 +12,8 @@ use crate::signing::Sign;
 use crate::snapshot::Snapshot;
 use crate::snapshot_names::CHECKPOINT;
 
-/// The newest log of a database: that of the delta beside the file, if there is one. `None` if the database is
-/// not signed. Verifies the checksums of metadata and logs only.
+/// The newest log of a database: that of the delta beside the file, if there is one. `None` if the database
+/// is not signed. Verifies the checksums of metadata and logs only.
 ///
 /// # Errors
 /// [`Error::Snapshot`], [`Error::Checkpoint`], [`papir_core::Error::Io`].

@@ -15,8 +15,8 @@ use crate::sign_arguments::KeyArguments;
 /// Append records to a database that is looked up by number.
 ///
 /// The records of the source get the next numbers. They are published beside the prepared file, in its
-/// delta, as `papir update --delta` does: the file and its public part stay as they are, and clients fetch a few
-/// hundred bytes. `papir merge` makes one file of them.
+/// delta, like the changes of `papir update --delta`. The file and its public part stay as they are, and
+/// clients fetch a few hundred bytes. `papir merge` makes one file of them.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// The records: raw ones of the database's length, or a source with columns; - for standard input.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
-    /// Format of the source: csv, jsonl, parquet, sqlite or raw [default: from the extension; raw for others].
+    /// Format of the source: csv, jsonl, parquet, sqlite or raw [default: from the extension, else raw].
     #[arg(long)]
     format: Option<Format>,
     /// The columns or fields of the values, separated by commas [default: those of the database's source].
