@@ -178,7 +178,8 @@ impl Soak {
         if self.goes_on() {
             let (middle, last) = thirds(&memory);
             println!("{} MiB in the middle of a run, {} MiB at its end", middle >> 20, last >> 20);
-            assert!(is_steady(middle, last), "the service grows from {middle} to {last} bytes");
+            let version = fs::metadata(self.folder.path("words.papir")).unwrap().len();
+            assert!(is_steady(middle, last, version), "the service grows from {middle} to {last} bytes");
         }
         self.changes.fetch_add(1, Ordering::SeqCst);
         send("-TERM", &service);
@@ -217,9 +218,10 @@ fn thirds(samples: &[u64]) -> (u64, u64) {
     (median(&samples[third..2 * third]), median(&samples[2 * third..]))
 }
 
-/// Returns whether a run needs no more memory at its end than in the middle, up to 10 % and 16 MiB.
-fn is_steady(middle: u64, last: u64) -> bool {
-    last <= middle + middle / 10 + (16 << 20)
+/// Returns whether a run needs no more memory at its end than in the middle, up to 10 % and one version:
+/// on a busy machine, another old one may be in memory for most of a third.
+fn is_steady(middle: u64, last: u64, version: u64) -> bool {
+    last <= middle + middle / 10 + version
 }
 
 /// Runs a service `runs` times for `length` each.
@@ -275,11 +277,12 @@ fn growth_is_told_from_noise() {
     let steady = [10, 60, 40, 100, 140, 90, 100, 250, 110].map(|mebibytes: u64| mebibytes << 20);
     let (middle, last) = thirds(&steady);
     assert_eq!((middle >> 20, last >> 20), (100, 110));
-    assert!(is_steady(middle, last));
+    let version = 16 << 20;
+    assert!(is_steady(middle, last, version));
     let grows = |by: u64| {
         let samples: Vec<u64> = (0..60).map(|i| (100 << 20) + i * (by << 20) / 60).collect();
         let (middle, last) = thirds(&samples);
-        !is_steady(middle, last)
+        !is_steady(middle, last, version)
     };
     assert!(!grows(60), "a third of 60 MiB is within 10 % and 16 MiB");
     assert!(grows(120));
