@@ -27,8 +27,8 @@ pub(crate) struct Following {
     pub(crate) options: FollowOptions,
     /// Shortest time from one version to the next.
     pub(crate) every: Duration,
-    /// The share of the delta's bytes from which it is merged, in per cent; `None` never merges.
-    pub(crate) merge_at: Option<u8>,
+    /// The bytes of changes from which the delta is merged; `None` never merges.
+    pub(crate) merge_at: Option<u64>,
     /// Ends once everything that is there has been published.
     pub(crate) once: bool,
 }
@@ -87,8 +87,7 @@ impl Following {
     }
 
     fn is_full(&self, report: &DeltaReport) -> bool {
-        let share = |percent: u8| u128::from(report.most) * u128::from(percent);
-        self.merge_at.is_some_and(|percent| u128::from(report.bytes) * 100 >= share(percent))
+        self.merge_at.is_some_and(|bytes| report.bytes >= bytes)
     }
 
     fn start_merge(&self) -> Merging {

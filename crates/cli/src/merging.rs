@@ -5,10 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use papir_core::NoProgress;
-use papir_store::{MergeOptions, UpdateReport, Way, delta_bytes, merge};
+use papir_store::{MergeOptions, Result, Way, delta_bytes, merge};
 
 /// Time between two looks at the delta.
 const POLL: Duration = Duration::from_secs(1);
+/// Time from a failed merge to the next attempt.
+const RETRY: Duration = Duration::from_secs(60);
 
 /// Options of merging.
 pub(crate) struct Merging {
@@ -18,28 +20,36 @@ pub(crate) struct Merging {
 }
 
 impl Merging {
-    /// Merges whenever there are enough changes, until `stop` is set or until an error.
-    ///
-    /// # Errors
-    /// Errors of the database, of its delta and of a merge.
-    pub(crate) fn run(
-        &self,
-        stop: &AtomicBool,
-        on_merged: &mut dyn FnMut(&UpdateReport, Duration),
-    ) -> papir_store::Result<()> {
+    /// Merges whenever there are enough changes, until `stop` is set. `on_outcome` is told of each merge and
+    /// of each failure, after which it tries again.
+    pub(crate) fn run(&self, stop: &AtomicBool, on_outcome: &mut dyn FnMut(Result<()>)) {
         // The length of a delta whose changes the base has already. It stays if it states a place or a leaf.
-        let mut idle = None;
+        let (mut idle, mut failed): (Option<u64>, Option<Instant>) = (None, None);
         while !stop.load(Ordering::Relaxed) {
-            let bytes = delta_bytes(&self.options.file)?;
-            if bytes < self.at.max(1) || idle == Some(bytes) {
-                thread::sleep(POLL);
-                continue;
+            if failed.is_none_or(|since| since.elapsed() >= RETRY) {
+                let merged = self.merge_if_full(&mut idle);
+                failed = merged.is_err().then(Instant::now);
+                match merged {
+                    Ok(true) => {
+                        on_outcome(Ok(()));
+                        continue;
+                    }
+                    Ok(false) => {}
+                    Err(error) => on_outcome(Err(error)),
+                }
             }
-            let begin = Instant::now();
-            let report = merge(&self.options, &mut papir::system_rng(), &NoProgress)?;
-            idle = (report.way == Way::Unchanged).then_some(bytes);
-            on_merged(&report, begin.elapsed());
+            thread::sleep(POLL);
         }
-        Ok(())
+    }
+
+    /// Merges if there are enough changes. Returns whether there is a new version.
+    fn merge_if_full(&self, idle: &mut Option<u64>) -> Result<bool> {
+        let bytes = delta_bytes(&self.options.file)?;
+        if bytes < self.at.max(1) || *idle == Some(bytes) {
+            return Ok(false);
+        }
+        let report = merge(&self.options, &mut papir::system_rng(), &NoProgress)?;
+        *idle = (report.way == Way::Unchanged).then_some(bytes);
+        Ok(idle.is_none())
     }
 }

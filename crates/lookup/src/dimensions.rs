@@ -68,6 +68,11 @@ impl Lengths {
         Self { count, shortest: length, longest: length, total: count.saturating_mul(length as u64) }
     }
 
+    /// The mean length, rounded up.
+    pub fn mean(&self) -> u64 {
+        self.total.div_ceil(self.count.max(1))
+    }
+
     fn uniform(&self) -> bool {
         self.shortest == self.longest
     }

@@ -2,7 +2,7 @@
 
 use papir_core::cost::Rates;
 use papir_core::{Goal, Result as CoreResult, Shape, Target};
-use papir_lookup::delta::{CHANGE_BYTES, MAX_DELTA_BYTES};
+use papir_lookup::delta::{CHANGE_BYTES, MAX_DELTA_BYTES, SCHEME};
 use papir_lookup::{BucketTarget, Estimate, Lengths};
 use papir_schemes::registry;
 use serde::Serialize;
@@ -12,8 +12,6 @@ use crate::offer::Offer;
 use crate::planner::Choice;
 use crate::units;
 
-/// The scheme of deltas.
-const SCHEME: &str = "inspire";
 /// Lengths of deltas that are compared, in bytes of changes; the last is the longest by default.
 const LENGTHS: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, MAX_DELTA_BYTES];
 /// Largest share of the time that merges should take.
@@ -53,7 +51,8 @@ pub struct ChangesPlan {
     pub recommended: usize,
 }
 
-/// Plans changes of values of this mean length.
+/// Plans this many changes per hour, of values of this mean length in bytes. `None` if no offer can have a
+/// delta.
 ///
 /// # Errors
 /// Errors of the scheme of deltas.
@@ -98,7 +97,7 @@ fn delta_of(changes: u64, value_bytes: u64, demand: &Demand, rates: &Rates) -> C
 }
 
 impl ChangesPlan {
-    /// What is recommended, in a sentence.
+    /// The recommended delta and its cost, in a sentence.
     pub fn reason(&self) -> String {
         let (delta, base) = (&self.deltas[self.recommended], &self.base);
         let (bytes, setup) = (units::bytes(delta.delta_bytes), units::seconds(base.setup_s));

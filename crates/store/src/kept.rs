@@ -157,27 +157,26 @@ fn read(path: &Path, current: bool) -> Result<KeptVersion> {
 
 /// The files named like kept versions of `file`, with their versions.
 fn kept_files(file: &Path) -> Result<Vec<(PathBuf, String)>> {
-    let (directory, name) = split(file)?;
-    let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
-    let kept = |entry: fs::DirEntry| Some((entry.path(), suffix(&name, &entry.file_name())?));
-    Ok(entries.flatten().filter_map(kept).collect())
+    files_of_versions(file, "")
 }
 
 /// Removes the deltas next to `file` that belong neither to the version `current` nor to a kept one. A merge
 /// that was killed before its last step leaves one.
 pub(crate) fn remove_stray_deltas(file: &Path, current: Version) -> Result<()> {
-    let (directory, name) = split(file)?;
-    let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
-    for entry in entries.flatten() {
-        let found = entry.file_name();
-        let of_version =
-            found.to_str().and_then(|found| found.strip_suffix(DELTA_SUFFIX)).map(OsString::from);
-        let Some(version) = of_version.and_then(|kept| suffix(&name, &kept)) else { continue };
+    for (path, version) in files_of_versions(file, DELTA_SUFFIX)? {
         if version != current.to_string() && !kept_path(file, &version)?.exists() {
-            fs::remove_file(entry.path()).map_err(Error::io("removing", &entry.path()))?;
+            fs::remove_file(&path).map_err(Error::io("removing", &path))?;
         }
     }
     Ok(())
+}
+
+/// The files next to `file` named `FILE.VERSION`, with this end, and their versions.
+fn files_of_versions(file: &Path, end: &str) -> Result<Vec<(PathBuf, String)>> {
+    let (directory, name) = split(file)?;
+    let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
+    let found = |entry: fs::DirEntry| Some((entry.path(), version_in(&name, &entry.file_name(), end)?));
+    Ok(entries.flatten().filter_map(found).collect())
 }
 
 /// The path at which a version of `file` is kept.
@@ -195,9 +194,9 @@ pub(crate) fn delta_of(kept: PathBuf) -> PathBuf {
     path.into()
 }
 
-/// The version in the name of a kept file.
-fn suffix(name: &OsString, found: &OsString) -> Option<String> {
-    let rest = found.to_str()?.strip_prefix(name.to_str()?)?.strip_prefix('.')?;
+/// The version in a file name of the form `NAME.VERSION`, with this end.
+fn version_in(name: &OsString, found: &OsString, end: &str) -> Option<String> {
+    let rest = found.to_str()?.strip_suffix(end)?.strip_prefix(name.to_str()?)?.strip_prefix('.')?;
     (rest.len() == VERSION_DIGITS && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .then(|| rest.to_owned())
 }

@@ -12,7 +12,7 @@ use crate::chunks::{self, CHUNK, Tree};
 use crate::format::{HEADER_BYTES, Header, Section, part};
 use crate::snapshot_names::{CHUNKS, SCHEME};
 
-/// Sections up to this length are verified at every opening: 4 MiB, which takes a millisecond.
+/// Sections up to this length are verified at every opening: 4 MiB.
 const SMALL: u64 = 4 << 20;
 
 /// The time at which the checksums of a file are verified.
@@ -22,8 +22,7 @@ pub enum Verify {
     #[default]
     Load,
     /// At opening those of the header, of the table and of sections of at most 4 MiB, which takes almost no
-    /// time. [`Snapshot::verifier`](crate::Snapshot::verifier) verifies the others while the snapshot is
-    /// used, or nobody does.
+    /// time. A [`Verifier`](crate::Verifier) can verify the others while the snapshot is used.
     Lazy,
 }
 

@@ -98,12 +98,7 @@ impl<'a> Signing<'a> {
     /// The errors of [`Self::put`].
     pub(crate) fn put_delta(&self, part: &[u8], sink: &mut dyn SectionSink) -> Result<Log> {
         let failed = |error| self.failed(error);
-        let former = self.former.as_ref().ok_or_else(|| {
-            Error::options(
-                format!("a signed delta beside {}, which is not signed", self.file),
-                "a signed base",
-            )
-        })?;
+        let former = self.former.as_ref().ok_or_else(|| unsigned_base(&self.file))?;
         let Leaf { database, base, public_part, .. } = former.newest().map_err(failed)?.clone();
         let (time, delta_root) = (self.sign.time(), Some(public_part_hash(part)));
         self.write(&Statement { database, time, base, delta_root, public_part }, sink)
@@ -124,4 +119,17 @@ impl<'a> Signing<'a> {
     fn failed(&self, error: papir_checkpoint::Error) -> Error {
         Error::Checkpoint { file: self.file.clone(), error }
     }
+}
+
+/// The newest leaf of a signed version.
+pub(crate) fn newest_leaf(log: Option<&Log>) -> Option<Leaf> {
+    log.and_then(|log| log.newest().ok()).cloned()
+}
+
+/// The error for a signed delta beside a database that is not signed.
+pub(crate) fn unsigned_base(file: &str) -> Error {
+    Error::options(
+        format!("a signed delta beside {file}, which is not signed"),
+        "a signed base: `papir checkpoint sign`",
+    )
 }

@@ -131,7 +131,7 @@ impl Snapshot {
     }
 
     /// Takes the verification of what the opening did not verify; `None` if there is nothing left.
-    pub fn verifier(&mut self) -> Option<Verifier> {
+    pub fn take_verifier(&mut self) -> Option<Verifier> {
         self.verifier.take()
     }
 

@@ -35,19 +35,25 @@ fn log_in(path: &Path) -> Result<Option<Log>> {
     Log::decode(&bytes).map(Some).map_err(failed)
 }
 
-/// The log that the next version at `path` continues. If `sign` and `unsigned` are missing, a
-/// signed file is refused: a version without a signature would lock out the clients that pin its
-/// owner's key.
+/// The log that the next version at `path` continues.
 ///
 /// # Errors
-/// [`Error::Signed`]; those of [`stored_log`].
+/// Those of [`continued`] and [`stored_log`].
 pub(crate) fn log_to_continue(path: &Path, sign: Option<&Sign>, unsigned: bool) -> Result<Option<Log>> {
     if sign.is_some() && unsigned {
         return Err(Error::options("a key to sign with, and an unsigned version", "one of them"));
     }
-    let log = stored_log(path)?;
+    if unsigned { stored_log(path) } else { continued(stored_log(path)?, path, sign) }
+}
+
+/// Refuses a signed file if there is no key: a version without a signature would lock out the clients that
+/// pin its owner's key.
+///
+/// # Errors
+/// [`Error::Signed`].
+pub(crate) fn continued(log: Option<Log>, path: &Path, sign: Option<&Sign>) -> Result<Option<Log>> {
     match log {
-        Some(log) if sign.is_none() && !unsigned => {
+        Some(log) if sign.is_none() => {
             let file = path.display().to_string();
             Err(Error::Signed { file, sequence: log.leaves().len() as u64 - 1 })
         }

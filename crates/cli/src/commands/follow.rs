@@ -75,7 +75,7 @@ impl Pace {
     /// The bytes of changes from which a delta is merged; `None` if it never is.
     pub(crate) fn merged_from(&self) -> Option<u64> {
         let most = self.delta_bytes.unwrap_or(MAX_DELTA_BYTES);
-        self.merge_at.map(|percent| most.saturating_mul(percent.into()) / 100)
+        self.merge_at.map(|percent| most.saturating_mul(percent.into()).div_ceil(100))
     }
 
     /// Combines these options with those of the update.
@@ -84,7 +84,7 @@ impl Pace {
         Following {
             options: FollowOptions { update, on_bad, most: self.delta_bytes },
             every: self.every.0,
-            merge_at: self.merge_at,
+            merge_at: self.merged_from(),
             once,
         }
     }

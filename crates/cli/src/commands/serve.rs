@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
-use papir_store::{MergeOptions, UpdateOptions};
+use papir_store::{MergeOptions, SkippedRow, UpdateOptions};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -155,7 +155,7 @@ fn until_stopped(
     outcome
 }
 
-/// What a service does with the changes of its database besides loading them.
+/// A service's task of publishing or merging changes of its database.
 struct Background {
     name: String,
     task: Task,
@@ -163,8 +163,8 @@ struct Background {
 
 /// A task on a thread of its own.
 enum Task {
-    Follow(Following),
-    Merge(Merging),
+    Follow(Box<Following>),
+    Merge(Box<Merging>),
 }
 
 /// The task that the arguments ask for.
@@ -181,12 +181,12 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
         (Some(source), _) => {
             let (name, file) = only_file(config, "--follow")?;
             let update = UpdateOptions { rates: rates()?, sign, ..UpdateOptions::new(file, source) };
-            Ok(Some(Background { name, task: Task::Follow(pace.following(update, false)) }))
+            Ok(Some(Background { name, task: Task::Follow(Box::new(pace.following(update, false))) }))
         }
         (None, Some(at)) => {
             let (name, file) = only_file(config, "--merge-at")?;
             let options = MergeOptions { file, keep: None, rates: rates()?, sign };
-            Ok(Some(Background { name, task: Task::Merge(Merging { options, at }) }))
+            Ok(Some(Background { name, task: Task::Merge(Box::new(Merging { options, at })) }))
         }
         (None, None) if sign.is_some() => {
             Err(Failure::new("--sign without versions to sign: expected --follow or --merge-at"))
@@ -209,8 +209,8 @@ fn only_file(config: &ServerConfig, option: &str) -> Result<(String, PathBuf), F
 }
 
 impl Background {
-    /// Starts a thread that works until the result is dropped. The service loads each version at once. After
-    /// a failure it keeps serving the last version, and `papir_load_failing` is 1 until the next load.
+    /// Starts a thread that works until the result is dropped. The service loads each version at once, and
+    /// keeps serving the last one after a failure. `papir_load_failing` is then 1 until the next load.
     fn start(self, handle: ReloadHandle) -> Stop {
         let (stop, runtime) = (Arc::new(AtomicBool::new(false)), tokio::runtime::Handle::current());
         let stopped = Arc::clone(&stop);
@@ -221,23 +221,24 @@ impl Background {
                     tracing::error!(database = name, %error, "not loaded");
                 }
             };
-            let outcome = match task {
-                Task::Merge(merging) => merging.run(&stopped, &mut |_, _| load()),
-                Task::Follow(following) => following.run(&stopped, &mut |event| match event {
-                    Event::Published(..) | Event::Merged(..) => load(),
-                    Event::Skipped(row) => {
-                        tracing::warn!(
-                            database = name,
-                            place = row.place,
-                            reason = row.reason,
-                            "row skipped"
-                        );
-                    }
-                }),
-            };
-            if let Err(error) = outcome {
-                tracing::error!(database = name, %error, "changes are no longer published or merged");
+            let failed = |error: papir_store::Error, what: &str| {
+                tracing::error!(database = name, %error, "{what}");
                 handle.failed(&name);
+            };
+            match task {
+                Task::Merge(merging) => merging.run(&stopped, &mut |outcome| match outcome {
+                    Ok(()) => load(),
+                    Err(error) => failed(error, "not merged: trying again in a minute"),
+                }),
+                Task::Follow(following) => {
+                    let followed = following.run(&stopped, &mut |event| match event {
+                        Event::Published(..) | Event::Merged(..) => load(),
+                        Event::Skipped(SkippedRow { place, reason }) => {
+                            tracing::warn!(database = name, place, reason, "row skipped");
+                        }
+                    });
+                    followed.unwrap_or_else(|error| failed(error, "no longer following the source"));
+                }
             }
         });
         Stop(stop)

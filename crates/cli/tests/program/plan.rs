@@ -371,4 +371,10 @@ fn changes_are_planned_as_deltas() {
     for part in ["100000 changes per hour, beside ", "merge every", "Recommended: inspire", "on the wire"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    // The length of a change is that of a value, not of a bucket.
+    let rows: String = (0..40).map(|i| format!("key {i},{}\n", "v".repeat(1000))).collect();
+    let source = folder.write("long.csv", format!("k,v\n{rows}"));
+    let text = succeeds(&["plan", &source, "--rates", &rates, "--json", "--changes-per-hour", "10"]);
+    let plan: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(plan["changes"]["deltas"][0]["changes"], (64 << 10) / 1012);
 }

@@ -1,7 +1,10 @@
-//! Databases that can have a delta, and its length.
+//! The scheme and the length of deltas, and the databases that can have one.
 
 use papir_core::Description;
 
+/// The scheme of deltas. Its public part is a seed, so clients fetch a few hundred bytes for each
+/// version, and its answers carry their masks.
+pub const SCHEME: &str = "inspire";
 /// Longest table of changes by default, in bytes. A longer one makes queries longer and answers slower:
 /// merge it into its base.
 pub const MAX_DELTA_BYTES: u64 = 4 << 20;

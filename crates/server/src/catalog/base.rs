@@ -58,7 +58,7 @@ impl Base {
 
     /// Serves a loaded snapshot.
     pub(super) fn of_snapshot(name: &str, mut snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
-        let verifier = snapshot.verifier();
+        let verifier = snapshot.take_verifier();
         let unverified = verifier.as_ref().map_or(0, Verifier::bytes).into();
         let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
         let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;

@@ -18,7 +18,7 @@ use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
-use crate::signing::Signed;
+use crate::signing::{Signed, newest_leaf};
 use crate::source::SkippedRow;
 use choice::ByOptions;
 use content::{Content, read};
@@ -131,7 +131,7 @@ fn build_for(
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| sign(signing.as_ref(), version, sink);
     let (snapshot_bytes, log) = save(&options.out, rng.next_u64(), &prepared, seal, progress)?;
-    let checkpoint = log.as_ref().and_then(|log| log.newest().ok()).cloned();
+    let checkpoint = newest_leaf(log.as_ref());
     let table = keyword.map(|keys| keys.report);
     Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes, checkpoint })
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use papir_checkpoint::Leaf;
 use papir_core::sections::SectionSink;
 use papir_core::{Error as CoreError, FailureBound, Goal, Progress, Target, Version};
-use papir_lookup::delta::{DeltaChanges, DeltaPart, table};
+use papir_lookup::delta::{DeltaChanges, DeltaPart, SCHEME, table};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
@@ -19,12 +19,8 @@ use crate::metadata::{Followed, timestamp};
 use crate::prove::prove;
 use crate::publish::{Readers, publish};
 use crate::save::SchemeSections;
-use crate::signing::Signing;
+use crate::signing::{Signing, newest_leaf};
 use crate::snapshot_names::{COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD};
-
-/// The scheme of deltas. Its public part is a seed, so clients fetch a few hundred bytes for each
-/// version, and its answers carry their masks.
-const SCHEME: &str = "inspire";
 
 /// The properties of the base that a delta contains.
 pub(crate) struct Base<'a> {
@@ -100,6 +96,6 @@ pub(crate) fn write(
         log = Some(signing.put_delta(&part.encode(), sink)?);
         Ok(())
     })?;
-    let leaf = log.as_ref().and_then(|log| log.newest().ok()).cloned();
+    let leaf = newest_leaf(log.as_ref());
     Ok((metadata, leaf))
 }

@@ -15,9 +15,10 @@ use crate::error::{Error, Result};
 use crate::metadata::{Followed, Metadata};
 use crate::names::name_of;
 use crate::sections::Verify;
-use crate::signing::{Sign, Signing};
+use crate::signing::{Sign, Signing, unsigned_base};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::source::ChangeRow;
+use crate::stored_log::continued;
 
 /// The changes since a base, with those of the delta before.
 pub(crate) struct Draft {
@@ -52,7 +53,11 @@ impl Draft {
         let base = Snapshot::open_with(file, opened)?;
         check_base(&base, file)?;
         let before = Delta::of(file, base.server.version(), &OpenOptions::default())?;
-        let log = log_to_continue(&base, before.as_ref(), file, sign)?;
+        let log = before.as_ref().and_then(|delta| delta.log.clone()).or_else(|| base.checkpoint.clone());
+        let log = continued(log, file, sign)?;
+        if log.is_none() && sign.is_some() {
+            return Err(unsigned_base(&file.display().to_string()));
+        }
         let changes = before.as_ref().map_or_else(|| Ok(DeltaChanges::default()), Delta::changes)?;
         let shape = base.shape()?;
         let in_base = base.keyword.is_none().then(|| shape.records());
@@ -199,26 +204,5 @@ pub(super) fn base_of<'a>(base: &'a Snapshot, description: &Description, records
         arrived: None,
         verifiable: base.commitment_top.is_some(),
         signing: None,
-    }
-}
-
-/// The log that the next delta continues; `None` without a signature.
-fn log_to_continue(
-    base: &Snapshot,
-    delta: Option<&Delta>,
-    file: &Path,
-    sign: Option<&Sign>,
-) -> Result<Option<Log>> {
-    let log = delta.and_then(|delta| delta.log.as_ref()).or(base.checkpoint.as_ref());
-    match (log, sign) {
-        (Some(log), None) => {
-            let file = file.display().to_string();
-            Err(Error::Signed { file, sequence: log.leaves().len() as u64 - 1 })
-        }
-        (None, Some(_)) => {
-            let found = format!("a signed delta beside {}, which is not signed", file.display());
-            Err(Error::options(found, "a signed base: `papir checkpoint sign`"))
-        }
-        (log, _) => Ok(log.cloned()),
     }
 }

@@ -38,7 +38,7 @@ use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
 use crate::publish::lock;
 use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
-use crate::signing::{Signed, Signing};
+use crate::signing::{Signed, Signing, newest_leaf};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::stored_log::log_to_continue;
 use prepare::{Next, NextKeys};
@@ -131,7 +131,7 @@ fn publish(
     };
     let (snapshot_bytes, log) = save(path, nonce, &prepared, seal, progress)?;
     keep.map_or(Ok(()), |most| kept::prune(path, most))?;
-    let checkpoint = log.as_ref().and_then(|log| log.newest().ok()).cloned();
+    let checkpoint = newest_leaf(log.as_ref());
     let description = server.describe();
     Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes, checkpoint })
 }

@@ -45,8 +45,8 @@ fn merged_by(file: &Path, sign: Option<Sign>, progress: &dyn Progress) -> Result
     merge(&MergeOptions { file: file.to_owned(), keep: None, rates, sign }, &mut fresh(), progress)
 }
 
-/// The log, which has this many leaves and goes on from the one before. Its newest leaf states what is in
-/// the files.
+/// Checks that the log has this many leaves, continues the one before, and states the files in its newest
+/// leaf. Returns it.
 fn log(file: &Path, leaves: usize, before: Option<&Log>) -> Log {
     let log = stored_log(file).unwrap().unwrap();
     assert_eq!(log.leaves().len(), leaves);

@@ -9,6 +9,8 @@ pub(super) struct Database {
     pub(super) shape: Shape,
     /// Lengths of the values of a keyed database, unless its buckets are fixed.
     pub(super) lengths: Option<Lengths>,
+    /// The mean length of a value, or the length of a record without keys, in bytes.
+    pub(super) value_bytes: u64,
     /// Bytes of all records, compressed; `None` if they are not known.
     pub(super) compressed_bytes: Option<u64>,
     /// Bytes of the layout of the keys.
@@ -19,12 +21,4 @@ pub(super) struct Database {
     pub(super) estimated: bool,
     /// The source in words, if there is one.
     pub(super) origin: Option<String>,
-}
-
-impl Database {
-    /// The mean length of a value in bytes.
-    pub(super) fn mean_value_bytes(&self) -> u64 {
-        let mean = self.lengths.map(|lengths| lengths.total.div_ceil(lengths.count.max(1)));
-        mean.unwrap_or_else(|| self.shape.record_bytes() as u64)
-    }
 }

@@ -110,7 +110,7 @@ const EXAMPLES: &str = "Examples:
   A blocklist of 2 million addresses, queried by phones on a slow uplink:
     papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
   State of 4 GiB that changes every 12 seconds:
-    papir plan --keyed --records 60000000 --record-bytes 64 --changes-per-hour 100000
+    papir plan --keyed --records 60000000 --record-bytes 64 --changes-per-hour 1500000
   A wallet that makes 100 lookups among 10 million notes of 128 bytes:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
   The same with answers that fail with probability below 2^-128:
@@ -196,9 +196,9 @@ fn plan(arguments: &Arguments, database: &Database, out: &mut dyn Write) -> Resu
     let loaded = rates::load(arguments.rates.as_deref())?;
     let demand = demand(arguments, database, &loaded.rates);
     let choice = planner::choose(&demand, &loaded.rates)?;
-    let changes = arguments.changes_per_hour.map(|changes| {
-        changes::plan(&choice, &demand, &loaded.rates, (changes, database.mean_value_bytes()))
-    });
+    let changes = arguments
+        .changes_per_hour
+        .map(|changes| changes::plan(&choice, &demand, &loaded.rates, (changes, database.value_bytes)));
     let changes = changes.transpose()?.flatten();
     if arguments.json {
         let object = as_json(arguments, database, &demand, &loaded, (&choice, changes.as_ref()));
@@ -260,7 +260,8 @@ fn described(arguments: &Arguments, records: u64) -> Result<Database, Failure> {
     };
     let keys = arguments.keyed.then_some(records);
     let (estimated, compressed_bytes, origin) = (arguments.keyed, None, None);
-    Ok(Database { shape, lengths, compressed_bytes, layout_bytes, keys, estimated, origin })
+    let value_bytes = arguments.record_bytes.unwrap_or(shape.record_bytes() as u64);
+    Ok(Database { shape, lengths, value_bytes, compressed_bytes, layout_bytes, keys, estimated, origin })
 }
 
 /// The lines above the table: the requirements and the rates.

@@ -58,6 +58,7 @@ pub(super) fn survey(
     Ok(Database {
         shape: found.shape,
         lengths: found.keyword.filter(|keys| keys.lookups == 1).map(|keys| keys.lengths),
+        value_bytes: found.keyword.map_or(found.shape.record_bytes() as u64, |keys| keys.lengths.mean()),
         compressed_bytes: Some(found.compressed_bytes),
         layout_bytes: found.keyword.map_or(0, |keys| keys.layout_bytes),
         keys: found.keyword.map(|keys| keys.keys),
