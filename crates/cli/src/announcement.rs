@@ -37,6 +37,15 @@ pub(crate) fn print(out: &Path, records: &Shape, prepared_bytes: u64) {
     }
 }
 
+/// Prints on stderr the expected size of the file and the limits of a build with this memory in bytes.
+pub(crate) fn print_bounded(out: &Path, prepared_bytes: u64, memory: u64) {
+    let (file, memory) = (units::bytes(prepared_bytes), units::bytes(memory));
+    eprintln!(
+        "papir: preparing {}: a file of about {file}, with at most {memory} of memory besides mapped files",
+        out.display()
+    );
+}
+
 /// Says on stderr that all records together are shorter than the messages of one lookup.
 pub(crate) fn compare_with_download(description: &Description) {
     let (Sizes { query, answer, .. }, all) = (description.sizes, description.shape.total_bytes());

@@ -20,6 +20,8 @@ pub(crate) enum Event<'a> {
     Skipped(&'a SkippedRow),
     /// The delta was merged, in this time.
     Merged(&'a UpdateReport, Duration),
+    /// The source could not be read, and is tried again.
+    Trouble(&'a str),
 }
 
 /// Options of following a source.
@@ -57,7 +59,16 @@ impl Following {
             }
             let begin = Instant::now();
             match follower.step(&mut papir::system_rng(), &NoProgress) {
-                Ok(Step { published, skipped, arrived }) => {
+                Ok(Step { published, skipped, arrived, trouble }) => {
+                    if let Some(reason) = trouble {
+                        if self.once {
+                            let source = std::io::Error::other(reason);
+                            return Err(
+                                papir_core::Error::Io { what: "following once".to_owned(), source }.into()
+                            );
+                        }
+                        on_event(Event::Trouble(&reason));
+                    }
                     skipped.iter().for_each(|row| on_event(Event::Skipped(row)));
                     if let Some(report) = &published {
                         last = Some(begin);

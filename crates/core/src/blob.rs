@@ -1,4 +1,4 @@
-//! Shared, immutable, cache-line-aligned bytes on the heap or in a mapped file.
+//! Cache-line-aligned bytes on the heap or in a mapped file, writable by their owner or shared.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
@@ -13,17 +13,37 @@ use crate::{Error, Result};
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// Heap bytes that start on a 64-byte boundary.
-#[derive(Clone)]
-pub struct AlignedBytes {
-    lines: Vec<Line>,
-    length: usize,
+/// Writable bytes of a mapped file.
+pub trait MappedBytes: AsRef<[u8]> + AsMut<[u8]> + Send + Sync {}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]> + Send + Sync> MappedBytes for T {}
+
+/// Writable bytes that start on a 64-byte boundary. A clone is on the heap.
+pub struct AlignedBytes(Memory);
+
+enum Memory {
+    Heap { lines: Vec<Line>, length: usize },
+    Mapped(Box<dyn MappedBytes>),
 }
 
 impl AlignedBytes {
-    /// `length` zero bytes.
+    /// `length` zero bytes on the heap.
     pub fn zeroed(length: usize) -> Self {
-        Self { lines: vec![Line([0; 64]); length.div_ceil(64)], length }
+        Self(Memory::Heap { lines: vec![Line([0; 64]); length.div_ceil(64)], length })
+    }
+
+    /// The bytes of a mapped file.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if they do not start on a 64-byte boundary in memory.
+    pub fn mapped(bytes: impl MappedBytes + 'static) -> Result<Self> {
+        check_alignment(bytes.as_ref())?;
+        Ok(Self(Memory::Mapped(Box::new(bytes))))
+    }
+
+    /// Returns whether the bytes are those of a mapped file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.0, Memory::Mapped(_))
     }
 
     /// A copy of `bytes`.
@@ -31,7 +51,7 @@ impl AlignedBytes {
         let (lines, tail) = bytes.split_at(bytes.len() / 64 * 64);
         if let (Ok(lines), []) = (bytemuck::try_cast_slice(lines), tail) {
             // Whole aligned lines, as in a blob, are copied without zeroing the memory first.
-            return Self { lines: lines.to_vec(), length: bytes.len() };
+            return Self(Memory::Heap { lines: lines.to_vec(), length: bytes.len() });
         }
         let mut copy = Self::zeroed(bytes.len());
         copy.bytes_mut().copy_from_slice(bytes);
@@ -40,20 +60,40 @@ impl AlignedBytes {
 
     /// The bytes, writable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.length]
+        match &mut self.0 {
+            Memory::Heap { lines, length } => &mut bytemuck::cast_slice_mut(lines.as_mut_slice())[..*length],
+            Memory::Mapped(bytes) => (**bytes).as_mut(),
+        }
     }
 
     /// The bytes as a slice of numbers, without a tail too short for a number.
     pub fn slice_mut<T: AnyBitPattern + NoUninit>(&mut self) -> &mut [T] {
-        let whole = self.length / size_of::<T>() * size_of::<T>();
-        bytemuck::cast_slice_mut(&mut self.bytes_mut()[..whole])
+        let bytes = self.bytes_mut();
+        let whole = bytes.len() / size_of::<T>() * size_of::<T>();
+        bytemuck::cast_slice_mut(&mut bytes[..whole])
     }
 }
 
 impl AsRef<[u8]> for AlignedBytes {
     fn as_ref(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.lines)[..self.length]
+        match &self.0 {
+            Memory::Heap { lines, length } => &bytemuck::cast_slice(lines.as_slice())[..*length],
+            Memory::Mapped(bytes) => (**bytes).as_ref(),
+        }
     }
+}
+
+impl Clone for AlignedBytes {
+    fn clone(&self) -> Self {
+        Self::copy_of(self.as_ref())
+    }
+}
+
+fn check_alignment(bytes: &[u8]) -> Result<()> {
+    if bytes.is_empty() || (bytes.as_ptr() as usize).is_multiple_of(64) {
+        return Ok(());
+    }
+    Err(Error::malformed("a shared range", "an unaligned address", "a 64-byte boundary"))
 }
 
 /// Shared immutable bytes, cheap to clone. Starts on a 64-byte boundary.
@@ -78,9 +118,7 @@ impl Blob {
                 expected: range.end as u64,
             });
         };
-        if !bytes.is_empty() && !(bytes.as_ptr() as usize).is_multiple_of(64) {
-            return Err(Error::malformed("a shared range", "an unaligned address", "a 64-byte boundary"));
-        }
+        check_alignment(bytes)?;
         Ok(Self { owner, range })
     }
 
@@ -139,7 +177,7 @@ impl<T: AnyBitPattern> Deref for BlobSlice<T> {
 
 impl From<AlignedBytes> for Blob {
     fn from(bytes: AlignedBytes) -> Self {
-        let range = 0..bytes.length;
+        let range = 0..bytes.as_ref().len();
         Self { owner: Arc::new(bytes), range }
     }
 }

@@ -37,7 +37,7 @@ mod shape;
 mod sizes;
 mod version;
 
-pub use blob::{AlignedBytes, Blob, BlobSlice};
+pub use blob::{AlignedBytes, Blob, BlobSlice, MappedBytes};
 pub use candidate::Candidate;
 pub use error::{Error, Result, shown_bytes};
 pub use failure::FailureBound;

@@ -1,14 +1,22 @@
-//! Parts of a long preparation, kept so that an interrupted one continues with the first missing part.
+//! Parts of a long preparation: memory for them, and storage from which an interrupted one continues.
 
 use crate::{AlignedBytes, Blob, Result};
 
 /// Storage of parts. A part that is found is complete.
 pub trait Scratch {
-    /// Finds the part of this name, if it has this many bytes.
+    /// Finds the part of this name.
     ///
     /// # Errors
     /// Errors of reading.
-    fn find(&self, name: &str, bytes: u64) -> Result<Option<Blob>>;
+    fn find(&self, name: &str) -> Result<Option<Blob>>;
+
+    /// Zeroed memory for the part of this name, on the heap by default.
+    ///
+    /// # Errors
+    /// Errors of storage outside the heap, such as a full disk.
+    fn zeroed(&mut self, _name: &str, bytes: usize) -> Result<AlignedBytes> {
+        Ok(AlignedBytes::zeroed(bytes))
+    }
 
     /// Keeps a part. The name determines its contents.
     ///
@@ -17,12 +25,30 @@ pub trait Scratch {
     fn keep(&mut self, name: &str, part: AlignedBytes) -> Result<Blob>;
 }
 
+/// Finds the part of this name and length in bytes. Otherwise makes it from zeros by `fill`, and keeps it.
+///
+/// # Errors
+/// Errors of the storage and of `fill`.
+pub fn find_or_make(
+    scratch: &mut dyn Scratch,
+    name: &str,
+    bytes: usize,
+    fill: impl FnOnce(&mut AlignedBytes) -> Result<()>,
+) -> Result<Blob> {
+    if let Some(found) = scratch.find(name)?.filter(|part| part.len() == bytes) {
+        return Ok(found);
+    }
+    let mut part = scratch.zeroed(name, bytes)?;
+    fill(&mut part)?;
+    scratch.keep(name, part)
+}
+
 /// Parts in memory, never found again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InMemory;
 
 impl Scratch for InMemory {
-    fn find(&self, _name: &str, _bytes: u64) -> Result<Option<Blob>> {
+    fn find(&self, _name: &str) -> Result<Option<Blob>> {
         Ok(None)
     }
 

@@ -1,19 +1,30 @@
 //! Arranges pairs of key ids and values in buckets.
 
+use std::ops::Range;
+
 use papir_core::{Error as CoreError, Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
+use rayon::prelude::*;
 
-use crate::bucket::{EntryFormat, TAG_BYTES};
+use crate::bucket::EntryFormat;
 use crate::dimensions::{Dimensions, Lengths};
 use crate::entry::Pair;
 use crate::error::{Error, Result};
+use crate::fill::fill;
+use crate::grid::Grid;
 use crate::hash::{SEED_BYTES, Seeds, random_seed};
+use crate::items::{Item, Items, Purpose, Window};
 use crate::layout::KeywordLayout;
 use crate::options::TableOptions;
-use crate::placement::{Item, place_all};
+use crate::placement::place_all;
+use crate::weights::Weights;
 
-/// Arranges pairs with distinct ids under a fresh placement seed. Returns the layout and the
-/// buckets.
+/// Most placement seeds of a table. Two 64-bit tags in one region, or two short ones in one bucket, are
+/// equal so rarely that few tables need a second seed.
+pub(crate) const SEEDS: usize = 64;
+
+/// Arranges pairs with distinct ids, ascending by id, under a fresh placement seed. Returns the layout
+/// and the buckets.
 ///
 /// # Errors
 /// [`CoreError::EmptyDatabase`], [`CoreError::OutOfBounds`] for an invalid bucket length or room,
@@ -27,95 +38,95 @@ pub(crate) fn arrange(
 ) -> Result<(KeywordLayout, RecordBuffer)> {
     let lengths = Lengths::of(pairs.iter().map(|pair| pair.value.len())).ok_or(CoreError::EmptyDatabase)?;
     let dimensions = Dimensions::choose(options.bucket, &lengths)?;
-    let longest = lengths.longest as u32;
-    // Two short tags in one bucket are equal with probability below 2⁻³¹, so few tables need a second seed.
-    const SEEDS: usize = 64;
-    for _ in 0..SEEDS {
-        let (seeds, items) = hash_chunks(pairs, ids, &dimensions.format, rng, progress)?;
-        let (grid, pilots) = place_all(&items, &dimensions, options.room()?, progress)?;
-        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
-        if tags_differ(&items, &layout) {
-            let records = fill(pairs, &items, &layout)?;
-            return Ok((layout, records));
-        }
-    }
-    Err(too_many(pairs, "few enough for the tags in a bucket to differ"))
-}
-
-/// Returns whether the stored tags of each bucket differ. Whole tags differ in the whole table.
-fn tags_differ(items: &[Item], layout: &KeywordLayout) -> bool {
-    let format = &layout.dimensions.format;
-    let stored = |item: &Item| (layout.bucket_vartime(&item.hash), format.tag(item.hash.tag));
-    format.tag_bytes == TAG_BYTES || all_differ(items.iter().map(stored).collect())
-}
-
-fn too_many(pairs: &[Pair], expected: &str) -> Error {
-    CoreError::out_of_bounds("the number of entries", pairs.len() as u64, expected).into()
-}
-
-/// Draws a placement seed under which all chunks of all values have different tags, so that no
-/// present key is mistaken for another. Returns the seeds and an item for every chunk.
-fn hash_chunks(
-    pairs: &[Pair],
-    ids: [u8; SEED_BYTES],
-    format: &EntryFormat,
-    rng: &mut dyn CryptoRng,
-    progress: &dyn Progress,
-) -> Result<(Seeds, Vec<Item>)> {
-    // Two of n 64-bit tags coincide with probability below n²/2⁶⁵: at most 1/2 for 2³² items.
-    const SEEDS: usize = 64;
+    let (longest, room) = (lengths.longest as u32, options.room()?);
+    entry_number(pairs.len().saturating_sub(1))?;
     for _ in 0..SEEDS {
         progress.stage("hashing keys", pairs.len() as u64);
         let seeds = Seeds { ids, placement: random_seed(rng) };
-        let items = chunk_items(pairs, format, &seeds, progress)?;
-        if all_differ(items.iter().map(|item| item.hash.tag).collect()) {
-            return Ok((seeds, items));
+        let items = chunk_items(pairs, &dimensions.format, &seeds, progress);
+        let weights = Weights::of(&items);
+        let mut items = PairItems { pairs, items, format: dimensions.format };
+        let (grid, pilots) = place_all(&mut items, &weights, &dimensions, room, progress)?;
+        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
+        let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
+        let mut records = RecordBuffer::zeroed(shape);
+        if fill(&mut items, &layout, records.packed_mut(), progress)? {
+            return Ok((layout, records));
         }
     }
-    Err(too_many(pairs, "few enough for 64-bit tags to differ"))
+    Err(too_many(pairs.len() as u64))
 }
 
-fn chunk_items(
-    pairs: &[Pair],
-    format: &EntryFormat,
-    seeds: &Seeds,
-    progress: &dyn Progress,
-) -> Result<Vec<Item>> {
+/// The error for a table that no placement seed arranges.
+pub(crate) fn too_many(entries: u64) -> Error {
+    CoreError::out_of_bounds(
+        "the number of entries",
+        entries,
+        "few enough for the tags in a bucket to differ",
+    )
+    .into()
+}
+
+/// The number of an entry in the order of ids.
+///
+/// # Errors
+/// [`CoreError::OutOfBounds`] from 2³² on.
+pub(crate) fn entry_number(number: usize) -> Result<u32> {
+    u32::try_from(number)
+        .map_err(|_| CoreError::out_of_bounds("the number of entries", number as u64, "below 2^32").into())
+}
+
+/// The items of all chunks of a value.
+pub(crate) fn items_of<'a>(
+    entry: u32,
+    pair: &Pair<&'a [u8]>,
+    format: &'a EntryFormat,
+    seeds: &'a Seeds,
+) -> impl Iterator<Item = Item> + use<'a> {
+    let (id, length) = (pair.id, pair.value.len());
+    (0..format.chunks(length) as u32).map(move |chunk| {
+        let bytes = format.entry_bytes(length - chunk as usize * format.chunk_bytes as usize) as u32;
+        Item { hash: seeds.chunk(&id, chunk), entry, chunk, bytes }
+    })
+}
+
+fn chunk_items(pairs: &[Pair], format: &EntryFormat, seeds: &Seeds, progress: &dyn Progress) -> Vec<Item> {
     const STEP: usize = 4096;
-    let mut items = Vec::with_capacity(pairs.len());
-    for (number, pair) in pairs.iter().enumerate() {
-        let number = u32::try_from(number)
-            .map_err(|_| CoreError::out_of_bounds("the number of entries", number as u64, "below 2^32"))?;
-        for chunk in 0..format.chunks(pair.value.len()) as u32 {
-            let rest = pair.value.len() - chunk as usize * format.chunk_bytes as usize;
-            let bytes = format.entry_bytes(rest) as u32;
-            items.push(Item { hash: seeds.chunk(&pair.id, chunk), entry: number, chunk, bytes });
-        }
-        if number as usize % STEP == STEP - 1 {
-            progress.advance(STEP as u64);
-        }
-    }
-    progress.advance((pairs.len() % STEP) as u64);
-    Ok(items)
+    let steps = pairs.par_chunks(STEP).enumerate();
+    let items = steps.flat_map_iter(|(step, pairs)| {
+        progress.advance(pairs.len() as u64);
+        let numbered = ((step * STEP) as u32..).zip(pairs);
+        numbered.flat_map(|(entry, pair)| items_of(entry, &pair.borrowed(), format, seeds))
+    });
+    items.collect()
 }
 
-fn all_differ<T: Ord>(mut tags: Vec<T>) -> bool {
-    tags.sort_unstable();
-    tags.windows(2).all(|pair| pair[0] != pair[1])
+/// The items of pairs in memory: one window.
+struct PairItems<'a> {
+    pairs: &'a [Pair],
+    items: Vec<Item>,
+    format: EntryFormat,
 }
 
-/// Writes all entries to their buckets.
-fn fill(pairs: &[Pair], items: &[Item], layout: &KeywordLayout) -> Result<RecordBuffer> {
-    let bucket_bytes = layout.record_bytes();
-    let shape = Shape::of_bytes(layout.records(), bucket_bytes as u64)?;
-    let mut records = RecordBuffer::zeroed(shape);
-    let mut used = vec![0u32; layout.records() as usize];
-    let format = &layout.dimensions.format;
-    for item in items {
-        let bucket = layout.bucket_vartime(&item.hash) as usize;
-        let (start, end) = (bucket * bucket_bytes + used[bucket] as usize, (bucket + 1) * bucket_bytes);
-        let rest = format.rest(&pairs[item.entry as usize].value, item.chunk);
-        used[bucket] += format.write(&mut records.packed_mut()[start..end], item.hash.tag, rest) as u32;
+impl Items for PairItems<'_> {
+    fn each_window(
+        &mut self,
+        grid: Grid,
+        _purpose: Purpose,
+        each: &mut dyn FnMut(Range<u32>, &dyn Window) -> Result<bool>,
+    ) -> Result<bool> {
+        each(0..grid.regions, self)
     }
-    Ok(records)
+}
+
+impl Window for PairItems<'_> {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn write(&self, number: u32, free: &mut [u8]) {
+        let item = &self.items[number as usize];
+        let rest = self.format.rest(&self.pairs[item.entry as usize].value, item.chunk);
+        self.format.write(free, item.hash.tag, rest);
+    }
 }

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use papir_core::{Error as CoreError, Progress};
 use rand_core::CryptoRng;
+use rayon::prelude::*;
 
 use crate::arrange::arrange;
 use crate::entry::{Entry, Pair, check_value, duplicate_key};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::{SEED_BYTES, Seeds, random_seed};
 use crate::ids::KeyIds;
 use crate::options::{OnDuplicate, TableOptions};
@@ -70,14 +71,17 @@ fn identify(
     progress.stage("naming keys", 1);
     let seeds = Seeds { ids: random_seed(rng), placement: [0; SEED_BYTES] };
     let pair = |entry: Entry| Pair { id: seeds.id(&entry.key), value: entry.value };
-    let mut pairs: Vec<Pair> = entries.into_iter().map(pair).collect();
-    pairs.sort_unstable_by_key(|pair| pair.id);
+    let mut pairs: Vec<Pair> = entries.into_par_iter().map(pair).collect();
+    pairs.par_sort_unstable_by_key(|pair| pair.id);
     // Two of 2³² ids coincide with probability below 2⁻⁶⁴, so one seed is enough.
     if pairs.is_sorted_by(|a, b| a.id < b.id) {
         progress.advance(1);
         return Ok((seeds.ids, pairs));
     }
-    let found = pairs.len() as u64;
-    Err(CoreError::out_of_bounds("the number of entries", found, "few enough for 128-bit ids to differ")
-        .into())
+    Err(equal_ids(pairs.len() as u64))
+}
+
+/// The error for two keys with one id.
+pub(crate) fn equal_ids(entries: u64) -> Error {
+    CoreError::out_of_bounds("the number of entries", entries, "few enough for 128-bit ids to differ").into()
 }

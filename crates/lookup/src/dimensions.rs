@@ -52,14 +52,17 @@ pub struct Lengths {
 impl Lengths {
     /// The statistics of lengths; `None` if there are none.
     pub fn of(values: impl Iterator<Item = usize>) -> Option<Self> {
-        values.fold(None, |sum: Option<Self>, length| {
-            let sum = sum.unwrap_or(Self { count: 0, shortest: length, longest: length, total: 0 });
-            Some(Self {
-                count: sum.count + 1,
-                shortest: sum.shortest.min(length),
-                longest: sum.longest.max(length),
-                total: sum.total + length as u64,
-            })
+        values.fold(None, Self::and)
+    }
+
+    /// The statistics with one more length.
+    pub(crate) fn and(sum: Option<Self>, length: usize) -> Option<Self> {
+        let sum = sum.unwrap_or(Self { count: 0, shortest: length, longest: length, total: 0 });
+        Some(Self {
+            count: sum.count + 1,
+            shortest: sum.shortest.min(length),
+            longest: sum.longest.max(length),
+            total: sum.total + length as u64,
         })
     }
 

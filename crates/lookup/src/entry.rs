@@ -17,9 +17,15 @@ pub struct Entry {
 
 /// The id of a key with its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Pair {
+pub(crate) struct Pair<V = Vec<u8>> {
     pub(crate) id: KeyId,
-    pub(crate) value: Vec<u8>,
+    pub(crate) value: V,
+}
+
+impl Pair {
+    pub(crate) fn borrowed(&self) -> Pair<&[u8]> {
+        Pair { id: self.id, value: &self.value }
+    }
 }
 
 /// Refuses a value longer than [`MAX_VALUE_BYTES`].

@@ -5,7 +5,7 @@ use papir_core::Error as CoreError;
 use crate::dimensions::{BucketTarget, DEFAULT_BUCKET_BYTES, Dimensions, Lengths, MAX_VALUE_BYTES};
 use crate::error::{Error, Result};
 use crate::layout::{LAYOUT_HEADER_BYTES, PILOT_BYTES};
-use crate::placement::MANY_SLOTS;
+use crate::weights::MANY_SLOTS;
 
 /// The estimated size of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -123,6 +123,11 @@ impl KeywordLayout {
         self.grid.record(hash, self.pilots[self.grid.pilot_slot(hash) as usize])
     }
 
+    /// Like [`KeywordLayout::bucket_vartime`], from the first bucket of the chunk's region.
+    pub(crate) fn bucket_in_region_vartime(&self, hash: &KeyHash) -> u32 {
+        self.grid.bucket(hash.bucket_hash, self.pilots[self.grid.pilot_slot(hash) as usize])
+    }
+
     /// Reads the value of a key from the records at its [`KeywordLayout::indices`]; `None` if the
     /// table does not have the key. Runs on the client, after decryption.
     ///

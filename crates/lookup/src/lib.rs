@@ -6,7 +6,7 @@
 //!
 //! | step | who | function |
 //! |---|---|---|
-//! | entries → records and layout | owner | [`build`] |
+//! | entries → records and layout | owner | [`build`], or [`outside::build`] for more than fit in memory |
 //! | table and changes → changed records | owner | [`update`] |
 //! | public part and layout → one message | owner → client | [`Bundle`] |
 //! | key → queries | client | [`Lookup::prepare_key`] |
@@ -27,16 +27,20 @@ mod dimensions;
 mod entry;
 mod error;
 mod estimate;
+mod fill;
 mod grid;
 mod hash;
 mod ids;
+mod items;
 mod layout;
 mod lookup;
 mod options;
+pub mod outside;
 mod placement;
 pub mod psi;
 mod table;
 pub mod update;
+mod weights;
 
 pub use build::build;
 pub use bundle::{BUNDLE_FORMATS, Bundle};

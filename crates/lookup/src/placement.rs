@@ -7,76 +7,16 @@
 //! buckets: a few bytes for thousands of keys. If they hold few, the total of a small region varies
 //! too much; regions are then large and have a pilot for every few keys.
 
+use std::ops::Range;
+
 use papir_core::Progress;
+use rayon::prelude::*;
 
 use crate::dimensions::Dimensions;
 use crate::error::{Error, Result};
 use crate::grid::Grid;
-use crate::hash::KeyHash;
-
-/// A chunk of an entry's value, to be placed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
-    pub(crate) hash: KeyHash,
-    /// Number of the entry in the source.
-    pub(crate) entry: u32,
-    /// Number of the chunk in the value.
-    pub(crate) chunk: u32,
-    /// Bytes that it takes in a bucket.
-    pub(crate) bytes: u32,
-}
-
-/// Statistics of the items' lengths.
-struct Weights {
-    items: u64,
-    /// Bytes of all items.
-    bytes: u64,
-    /// Items of typical length that fill a bucket: capacity · Σ bytes / Σ bytes². The load of a
-    /// bucket varies as if it held this many equal items.
-    slots: f64,
-    /// items · Σ bytes² / (Σ bytes)²: 1 for items of one length, large if a few fill most buckets.
-    skew: f64,
-}
-
-impl Weights {
-    fn of(items: &[Item], capacity: u32) -> Self {
-        let bytes: u64 = items.iter().map(|item| u64::from(item.bytes)).sum();
-        let squares: f64 = items.iter().map(|item| f64::from(item.bytes).powi(2)).sum();
-        let slots = f64::from(capacity) * bytes as f64 / squares;
-        let skew = items.len() as f64 * squares / (bytes as f64).powi(2);
-        Self { items: items.len() as u64, bytes, slots, skew }
-    }
-
-    /// The minimum number of buckets: no byte is left free.
-    fn least(&self, capacity: u32) -> u64 {
-        self.bytes.div_ceil(capacity.into()).max(1)
-    }
-
-    /// The grid for at least `records` buckets.
-    fn grid(&self, records: u64) -> Grid {
-        let region_buckets = if self.slots >= MANY_SLOTS { 16.0 } else { REGION_ITEMS / self.slots };
-        let regions = (records as f64 / region_buckets).round().max(1.0) as u64;
-        let pilots = if self.slots >= MANY_SLOTS {
-            1
-        } else {
-            (self.items as f64 / regions as f64 / self.keys_per_pilot()).ceil().max(1.0) as u32
-        };
-        Grid { regions: regions as u32, buckets: records.div_ceil(regions) as u32, pilots }
-    }
-
-    /// Number of keys per pilot in a region of many pilots. More keys give a smaller layout and a
-    /// larger table: this number gives tables of 1.04 (one slot) to 1.2 (40 slots) times the bytes
-    /// of their items, as `tests/it/overhead.rs` measures. If a few long items fill most buckets,
-    /// the other keys have few buckets left, and fewer of them can share a pilot.
-    fn keys_per_pilot(&self) -> f64 {
-        ((4.0 + 1.5 * self.slots) / self.skew).max(2.5)
-    }
-}
-
-/// Minimum number of items per bucket for regions with a single pilot.
-pub(crate) const MANY_SLOTS: f64 = 48.0;
-/// Items per region of many pilots.
-const REGION_ITEMS: f64 = 16384.0;
+use crate::items::{Item, Items, Purpose};
+use crate::weights::Weights;
 
 /// Maximum number of buckets: regions and items have 32-bit numbers.
 const MAX_BUCKETS: u64 = 1 << 32;
@@ -86,27 +26,27 @@ const MAX_BUCKETS: u64 = 1 << 32;
 ///
 /// # Errors
 /// [`Error::Placement`] if a table of four times the bytes of all items is too small, or there are
-/// more than 2³² items.
+/// more than 2³² items. Errors of the items' storage.
 pub(crate) fn place_all(
-    items: &[Item],
+    items: &mut dyn Items,
+    weights: &Weights,
     dimensions: &Dimensions,
     room: u32,
     progress: &dyn Progress,
 ) -> Result<(Grid, Vec<u16>)> {
     let capacity = dimensions.bucket_bytes;
-    let weights = Weights::of(items, capacity);
-    let dense = place_from(items, &weights, weights.least(capacity), capacity, progress)?;
+    let dense = place_from(items, weights, weights.least(capacity), capacity, progress)?;
     if room == 0 {
         return Ok(dense);
     }
     let records = dense.0.records();
     let wider = records + (records * u64::from(room)).div_ceil(100);
-    place_from(items, &weights, wider, capacity, progress)
+    place_from(items, weights, wider, capacity, progress)
 }
 
 /// Finds the first grid of at least `first` buckets that fits all items.
 fn place_from(
-    items: &[Item],
+    items: &mut dyn Items,
     weights: &Weights,
     first: u64,
     capacity: u32,
@@ -116,8 +56,8 @@ fn place_from(
     let mut records = first;
     // Item numbers have 32 bits, so more items than that are refused as well.
     while records <= most && weights.items <= MAX_BUCKETS {
-        let grid = weights.grid(records);
-        if let Some(pilots) = Placement::new(items, grid, capacity).and_then(|p| p.search(progress)) {
+        let grid = weights.grid(records, capacity);
+        if let Some(pilots) = search(items, grid, capacity, progress)? {
             return Ok((grid, pilots));
         }
         records = records.max(grid.records()) + (records / 128).max(1);
@@ -125,53 +65,82 @@ fn place_from(
     Err(Error::Placement { entries: weights.items, records, bucket_bytes: capacity.into() })
 }
 
-/// Items grouped by region.
-struct Placement<'a> {
-    items: &'a [Item],
+/// Searches the pilots of all regions of a grid; `None` if a region has none that fit.
+fn search(
+    items: &mut dyn Items,
     grid: Grid,
     capacity: u32,
-    /// Item numbers; those of region r are at `starts[r]..starts[r + 1]`.
-    order: Vec<u32>,
-    starts: Vec<usize>,
-    /// Regions, fullest first, so that a grid that is too small fails early.
-    regions: Vec<u32>,
+    progress: &dyn Progress,
+) -> Result<Option<Vec<u16>>> {
+    progress.stage("placing keys", grid.regions.into());
+    let per_region = grid.pilots as usize;
+    let mut pilots = vec![0u16; grid.pilot_count() as usize];
+    let all = items.each_window(grid, Purpose::Place, &mut |regions, window| {
+        let Some(groups) = Regions::group(window.items(), regions.clone(), grid, capacity) else {
+            return Ok(false);
+        };
+        let pilots = &mut pilots[regions.start as usize * per_region..regions.end as usize * per_region];
+        Ok(groups.search(capacity, pilots, progress).is_some())
+    })?;
+    Ok(all.then_some(pilots))
 }
 
-impl<'a> Placement<'a> {
-    /// Groups the items; `None` if a region has more bytes than its buckets.
-    fn new(items: &'a [Item], grid: Grid, capacity: u32) -> Option<Self> {
-        let mut bytes = vec![0u64; grid.regions as usize];
-        let mut starts = vec![0usize; grid.regions as usize + 1];
+/// Items grouped by region.
+pub(crate) struct Regions<'a> {
+    items: &'a [Item],
+    grid: Grid,
+    /// The first region.
+    first: u32,
+    /// Item numbers; those of the region at `r` are at `starts[r]..starts[r + 1]`.
+    order: Vec<u32>,
+    starts: Vec<usize>,
+    /// Bytes of each region's items.
+    bytes: Vec<u64>,
+}
+
+impl<'a> Regions<'a> {
+    /// Groups the items of regions; `None` if a region has more bytes than its buckets.
+    pub(crate) fn group(items: &'a [Item], regions: Range<u32>, grid: Grid, capacity: u32) -> Option<Self> {
+        let (first, count) = (regions.start, regions.len());
+        let (mut bytes, mut starts) = (vec![0u64; count], vec![0usize; count + 1]);
+        let region = |item: &Item| (grid.region(item.hash.pilot_hash) - first) as usize;
         for item in items {
-            let region = grid.region(item.hash.pilot_hash) as usize;
-            bytes[region] += u64::from(item.bytes);
-            starts[region + 1] += 1;
+            bytes[region(item)] += u64::from(item.bytes);
+            starts[region(item) + 1] += 1;
         }
         let room = u64::from(grid.buckets) * u64::from(capacity);
         if bytes.iter().any(|&bytes| bytes > room) {
             return None;
         }
         (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
-        let order = sorted_by(items, &starts, |item| grid.region(item.hash.pilot_hash) as usize);
-        let mut regions: Vec<u32> = (0..grid.regions).collect();
-        regions.sort_unstable_by_key(|&region| std::cmp::Reverse(bytes[region as usize]));
-        Some(Self { items, grid, capacity, order, starts, regions })
+        let order = sorted_by(items, &starts, region);
+        Some(Self { items, grid, first, order, starts, bytes })
     }
 
-    /// Searches the pilots of all regions; `None` if a region has none that fit.
-    fn search(&self, progress: &dyn Progress) -> Option<Vec<u16>> {
-        progress.stage("placing keys", self.regions.len() as u64);
+    /// Numbers of the items of each region, in order, with the region.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        (self.first..).zip(self.starts.windows(2).map(|pair| &self.order[pair[0]..pair[1]]))
+    }
+
+    /// Searches the pilots of all regions, fullest first, so that a grid that is too small fails early.
+    /// `None` if a region has none that fit.
+    fn search(&self, capacity: u32, pilots: &mut [u16], progress: &dyn Progress) -> Option<()> {
         let per_region = self.grid.pilots as usize;
-        let mut pilots = vec![0u16; self.grid.pilot_count() as usize];
-        let mut region = Region::new(self.grid, self.capacity);
-        for &number in &self.regions {
-            let number = number as usize;
-            let items = &self.order[self.starts[number]..self.starts[number + 1]];
+        let mut regions: Vec<(&[u32], u64, &mut [u16])> = self
+            .each()
+            .zip(&self.bytes)
+            .zip(pilots.chunks_mut(per_region))
+            .map(|(((_, items), &bytes), pilots)| (items, bytes, pilots))
+            .collect();
+        regions.sort_unstable_by_key(|&(_, bytes, _)| std::cmp::Reverse(bytes));
+        let region = || Region::new(self.grid, capacity);
+        let placed = regions.into_par_iter().map_init(region, |region, (items, _, pilots)| {
             region.fill(items.iter().map(|&i| &self.items[i as usize]));
-            region.place(&mut pilots[number * per_region..(number + 1) * per_region])?;
+            region.place(pilots)?;
             progress.advance(1);
-        }
-        Some(pilots)
+            Some(())
+        });
+        placed.collect()
     }
 }
 

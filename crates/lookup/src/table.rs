@@ -55,8 +55,9 @@ impl TableReport {
         Self::new(pairs.len() as u64, values, layout)
     }
 
-    /// Like [`TableReport::of`], from the number of keys and the bytes of all values.
-    pub(crate) fn new(entries: u64, value_bytes: u64, layout: &KeywordLayout) -> Self {
+    /// The report of a table without duplicates whose keys are unknown, from the number of keys and the
+    /// bytes of all values.
+    pub fn new(entries: u64, value_bytes: u64, layout: &KeywordLayout) -> Self {
         Self {
             entries,
             duplicates: 0,

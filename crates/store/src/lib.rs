@@ -49,12 +49,12 @@ mod verifier;
 mod writer;
 
 pub use build::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, Survey, SurveyedKeys, build,
+    BuildOptions, BuildReport, ChooseBucket, LEAST_MEMORY, Preparation, Prepare, Survey, SurveyedKeys, build,
     build_announced, build_with, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};
-pub use follow::{FollowOptions, Follower, OnBadRow, Step};
+pub use follow::{FollowOptions, Follower, OnBadRow, SlotOptions, Step};
 pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
 pub use map::free_memory;
 pub use metadata::{

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::{Mmap, MmapMut};
-use papir_core::Error as CoreError;
+use papir_core::{Blob, Error as CoreError};
 
 use crate::error::{Error, Result};
 
@@ -24,6 +24,20 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
     #[allow(unsafe_code)]
     let map = unsafe { Mmap::map(&file) };
     Ok(Arc::new(map.map_err(Error::io("mapping", path))?))
+}
+
+/// Maps a whole file for reading; no bytes for an empty one.
+///
+/// # Errors
+/// [`CoreError::Io`].
+pub(crate) fn map_blob(path: &Path) -> papir_core::Result<Blob> {
+    let failed = |source| CoreError::Io { what: format!("mapping {}", path.display()), source };
+    if std::fs::metadata(path).map_err(failed)?.len() == 0 {
+        return Ok(Blob::copy_of(&[]));
+    }
+    let map = map(path).map_err(|error| failed(std::io::Error::other(error)))?;
+    let bytes = 0..map.len();
+    Blob::part_of(map, bytes)
 }
 
 /// Reads a whole file into memory, in huge pages where the system has them. Whatever happens to the
@@ -45,6 +59,31 @@ pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
     let _ = memory.advise(memmap2::Advice::HugePage);
     file.read_exact(&mut memory).map_err(Error::io("reading", path))?;
     Ok(Arc::new(memory.make_read_only().map_err(Error::io("reading", path))?))
+}
+
+/// Creates a file of zeros and maps it for writing. Its blocks are reserved, so that a full disk is found
+/// here and not by a write to memory.
+///
+/// # Errors
+/// Errors of the file system.
+pub(crate) fn create_mapped(path: &Path, bytes: usize) -> std::io::Result<MmapMut> {
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+    reserve(&file, bytes as u64)?;
+    // SAFETY: the file was created by this build in a folder of its own, which it has locked. That others
+    // leave it alone is asked of operators in the documentation of `BuildOptions::memory`.
+    #[allow(unsafe_code)]
+    unsafe {
+        MmapMut::map_mut(&file)
+    }
+}
+
+fn reserve(file: &File, bytes: u64) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+        done => return Ok(done?),
+    }
+    file.set_len(bytes)
 }
 
 /// Opens a file that is not empty. Returns its length in bytes, too.

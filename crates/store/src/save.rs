@@ -1,5 +1,6 @@
 //! Writes a prepared database to a snapshot file.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::path::Path;
 
@@ -43,7 +44,7 @@ impl Prepared<'_> {
 pub(crate) struct Keyword<'a> {
     layout: &'a KeywordLayout,
     section: &'static str,
-    ids: Vec<u8>,
+    ids: Cow<'a, [u8]>,
 }
 
 impl<'a> Keyword<'a> {
@@ -61,7 +62,12 @@ impl<'a> Keyword<'a> {
             Some(key) => (SEALED_OWNER_KEYS, seal(key, layout, ids, rng)?),
             None => (OWNER_KEYS, ids.encode()),
         };
-        Ok(Self { layout, section, ids })
+        Ok(Self { layout, section, ids: ids.into() })
+    }
+
+    /// Takes ids that are encoded already.
+    pub(crate) fn encoded(layout: &'a KeywordLayout, ids: &'a [u8]) -> Self {
+        Self { layout, section: OWNER_KEYS, ids: ids.into() }
     }
 }
 

@@ -20,7 +20,7 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
             options.key = keyed.then(|| "k".to_owned());
             options.values = values.iter().map(|&name| name.to_owned()).collect();
             let prepare: &Prepare<'_> =
-                &|content, _, _| Err(Error::out_of_bounds("records", content.shape().records(), "none"));
+                &|content, _, _, _| Err(Error::out_of_bounds("records", content.shape().records(), "none"));
             let preparation = Preparation { bucket: &|_| Ok(BucketTarget::default()), prepare };
             let built = build_with(&options, &preparation, &mut super::schemes::rng(), &NoProgress);
             outcome(&built)

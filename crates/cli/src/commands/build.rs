@@ -20,6 +20,7 @@ use crate::failure::{Failure, Outcome};
 use crate::owner_key;
 use crate::sign_arguments::{self, SignArguments};
 use papir_plan::planner::{self, Demand};
+use papir_plan::units::parse_bytes;
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
 ///
@@ -89,6 +90,12 @@ pub(crate) struct Arguments {
     /// delete.
     #[arg(long, value_name = "FOLDER", requires = "tabulated")]
     tables: Option<PathBuf>,
+    /// The memory that the build may take, at least 256MiB, as in 2GiB (inspire, inspire2; keyed or by
+    /// number). The build then sorts and prepares in files of a hidden folder beside FILE. They take
+    /// about three times the space of FILE, and pages of them in memory do not count. If it is
+    /// interrupted, the same command continues with the parts that are finished.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with_all = ["batch", "tabulated"])]
+    memory: Option<u64>,
     /// Agree to a database whose queries take more than a minute of this machine.
     #[arg(long)]
     yes: bool,
@@ -146,6 +153,7 @@ const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --failure 2^-128 --out words.papir
   papir build words.csv --key word --value meaning --room 10 --out words.papir
   papir build words.csv --key word --value meaning --batch 64 --out words.papir
+  papir build state.csv --key key --value value --memory 2GiB --out state.papir
   papir build words.csv --key word --value meaning --encrypt words.key --out words.papir
   papir build words.csv --key word --value meaning --sign owner.key --out words.papir
   papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir
@@ -256,6 +264,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
             points: Points::OnLines,
         }),
         scratch: arguments.tables.clone(),
+        memory: arguments.memory,
         batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),
         verifiable: arguments.verifiable,
@@ -343,7 +352,10 @@ fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
     let announce = |description: &Description| {
         announcement::agree_to_cost(description, &rates, agreed)?;
         let Sizes { database, material, hint, .. } = description.sizes;
-        announcement::print(&options.out, &description.shape, database + material + hint);
+        match options.memory {
+            None => announcement::print(&options.out, &description.shape, database + material + hint),
+            Some(memory) => announcement::print_bounded(&options.out, database + material + hint, memory),
+        }
         announcement::compare_with_download(description);
         Ok(())
     };
@@ -361,6 +373,11 @@ fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
 
 /// Builds with the scheme that `papir plan` recommends for the records, and reports the choice.
 fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
+    if arguments.memory.is_some() {
+        return Err(Failure::new(
+            "--memory continues an interrupted build, and --scheme auto may choose another scheme then: name one",
+        ));
+    }
     let chosen = [arguments.batch.is_some(), arguments.params.is_some(), arguments.tabulated.is_some()];
     if arguments.goal.is_some() || chosen.contains(&true) {
         return Err(Failure::new(
@@ -384,7 +401,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         let chosen = choose(&demand)?.best.bucket_bytes;
         Ok(chosen.map_or_else(BucketTarget::default, |bytes| BucketTarget::Grow(bytes as u32)))
     };
-    let prepare: &Prepare<'_> = &|records, rng, progress| {
+    let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
         let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
         let demand = Demand { failure, compressed_bytes, ..Demand::new(records.shape(), &loaded.rates) };
         let choice = choose(&demand)?;
@@ -392,7 +409,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         // Setting fails only if a choice exists, but records are prepared once per build.
         let _ = reason.set(choice.reason());
         let scheme = registry::by_name(choice.best.scheme)?;
-        scheme.setup_candidate(&choice.best.encoded, records, rng, progress)
+        scheme.setup_resumable(&choice.best.encoded, records, scratch, rng, progress)
     };
     let preparation = Preparation { bucket, prepare };
     let report = papir_store::build_with(options, &preparation, &mut papir::system_rng(), &Bars::new());

@@ -1,19 +1,20 @@
 //! `papir follow`: publishes the changes of a source as they arrive.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use papir_lookup::delta::MAX_DELTA_BYTES;
 use papir_plan::units::parse_bytes;
-use papir_store::{FollowOptions, OnBadRow, UpdateOptions};
+use papir_server::Login;
+use papir_store::{FollowOptions, OnBadRow, SlotOptions, UpdateOptions};
 use serde_json::json;
 
 use super::update::explain;
 use crate::change_arguments::ChangeArguments;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::following::{Event, Following};
 use crate::sign_arguments::KeyArguments;
 use crate::spans::Span;
@@ -21,14 +22,16 @@ use crate::spans::Span;
 /// Publish the changes of a source as they arrive.
 ///
 /// The source is a CSV or JSON Lines file that grows, or standard input, with rows like those of `papir
-/// update`. Each new version is a delta beside the prepared database. It states how far the source was
-/// followed: after a restart, every change of a file is in exactly once. What a process took from standard
-/// input and did not publish is lost with it. Run it on the machine of the database's owner; `papir serve
-/// --watch` takes the versions, and `papir serve --follow` does both in one process.
+/// update`, or the table of a publication in PostgreSQL, by a replication slot. Each new version is a
+/// delta beside the prepared database. It states how far the source was followed: after a restart, every
+/// change of a file or a slot is in exactly once. What a process took from standard input and did not
+/// publish is lost with it. Run it on the machine of the database's owner; `papir serve --watch` takes
+/// the versions, and `papir serve --follow` does both in one process.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The source: a .csv, .jsonl or .ndjson file that grows, or - for standard input.
+    /// The source: a .csv, .jsonl or .ndjson file that grows, - for standard input, or
+    /// postgres://USER@HOST/DATABASE for a replication slot (with PGPASSWORD or PGPASSFILE).
     source: PathBuf,
     /// The prepared database to change.
     #[arg(long, value_name = "FILE")]
@@ -42,7 +45,7 @@ pub(crate) struct Arguments {
     /// Publish what is there, and exit.
     #[arg(long)]
     once: bool,
-    /// Print one JSON object per line for each version, merge and skipped row.
+    /// Print one JSON object per line for each version, merge, skipped row and failed connection.
     #[arg(long)]
     json: bool,
 }
@@ -62,13 +65,20 @@ pub(crate) struct Pace {
     /// Leave bad rows out and report them, instead of stopping.
     #[arg(long)]
     skip_bad: bool,
+    /// The replication slot of a postgres:// source, made for the plugin pgoutput [default: papir].
+    #[arg(long, value_name = "NAME")]
+    slot: Option<String>,
+    /// The publication of the one table that is followed [default: the slot's name].
+    #[arg(long, value_name = "NAME")]
+    publication: Option<String>,
 }
 
 impl Pace {
     /// An option that was given although no source is followed.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let sized = self.delta_bytes.is_some() && self.merge_at.is_none();
-        let options = [("--delta-bytes", sized), ("--skip-bad", self.skip_bad)];
+        let of_slot = [("--slot", self.slot.is_some()), ("--publication", self.publication.is_some())];
+        let options = [("--delta-bytes", sized), ("--skip-bad", self.skip_bad)].into_iter().chain(of_slot);
         options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
     }
 
@@ -79,14 +89,34 @@ impl Pace {
     }
 
     /// Combines these options with those of the update.
-    pub(crate) fn following(&self, update: UpdateOptions, once: bool) -> Following {
+    ///
+    /// # Errors
+    /// Options of a slot for another source.
+    pub(crate) fn following(&self, update: UpdateOptions, once: bool) -> Result<Following, Failure> {
         let on_bad = if self.skip_bad { OnBadRow::Skip } else { OnBadRow::Stop };
-        Following {
-            options: FollowOptions { update, on_bad, most: self.delta_bytes },
+        let slot = self.slot_of(&update.changes)?;
+        Ok(Following {
+            options: FollowOptions { update, on_bad, most: self.delta_bytes, slot },
             every: self.every.0,
             merge_at: self.merged_from(),
             once,
-        }
+        })
+    }
+
+    /// The slot of a source at an address of PostgreSQL.
+    fn slot_of(&self, source: &Path) -> Result<Option<SlotOptions>, Failure> {
+        let Some(address) = source.to_str().filter(|source| Login::is_address(source)) else {
+            return match self.slot.as_ref().or(self.publication.as_ref()) {
+                Some(name) => Err(Failure::new(format!(
+                    "--slot or --publication {name} with {}: expected a source postgres://USER@HOST/DATABASE",
+                    source.display()
+                ))),
+                None => Ok(None),
+            };
+        };
+        let slot = self.slot.clone().unwrap_or_else(|| "papir".to_owned());
+        let publication = self.publication.clone().unwrap_or_else(|| slot.clone());
+        Ok(Some(SlotOptions { login: Login::from_environment(address), slot, publication }))
     }
 }
 
@@ -94,6 +124,7 @@ const EXAMPLES: &str = "Examples:
   papir follow changes.jsonl --publish words.papir --merge-at 75
   tail -F changes.csv | papir follow - --format csv --publish words.papir --every 500ms
   papir follow changes.jsonl --publish words.papir --once
+  papir follow postgres://papir@db/shop --slot words --publish words.papir --merge-at 75
   papir follow changes.jsonl --publish words.papir --sign owner.key";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -104,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         sign: arguments.key.sign()?,
         ..arguments.columns.set(UpdateOptions::new(&arguments.publish, &arguments.source))
     };
-    let following = arguments.pace.following(update, arguments.once);
+    let following = arguments.pace.following(update, arguments.once)?;
     // A signal ends the process: everything that it published is durable, and nothing else is lost.
     let mut printed = Ok(());
     let followed = following.run(&AtomicBool::new(false), &mut |event| {
@@ -134,6 +165,7 @@ fn text_line(event: &Event<'_>) -> String {
             report.metadata.entries,
         ),
         Event::Skipped(row) => format!("skipped {}: {}", row.place, row.reason),
+        Event::Trouble(reason) => format!("waiting: {reason}"),
         Event::Merged(report, time) => {
             format!("merged into version {} in {:.1} s", report.metadata.version, time.as_secs_f64())
         }
@@ -152,6 +184,7 @@ fn json_line(event: &Event<'_>) -> String {
             "seconds": time.as_secs_f64(),
         }),
         Event::Skipped(row) => json!({ "event": "skipped", "place": row.place, "reason": row.reason }),
+        Event::Trouble(reason) => json!({ "event": "waiting", "reason": reason }),
         Event::Merged(report, time) => json!({
             "event": "merged",
             "version": report.metadata.version,

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     settings: Settings,
     /// Follow this source of changes as `papir follow` does, and serve its versions: a .csv, .jsonl or
-    /// .ndjson file that grows, or - for standard input (for a single FILE).
+    /// .ndjson file that grows, - for standard input, or postgres://… for a slot (for a single FILE).
     #[arg(long, value_name = "SOURCE", conflicts_with = "until_stdin_ends")]
     follow: Option<PathBuf>,
     #[command(flatten)]
@@ -181,7 +181,7 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
         (Some(source), _) => {
             let (name, file) = only_file(config, "--follow")?;
             let update = UpdateOptions { rates: rates()?, sign, ..UpdateOptions::new(file, source) };
-            Ok(Some(Background { name, task: Task::Follow(Box::new(pace.following(update, false))) }))
+            Ok(Some(Background { name, task: Task::Follow(Box::new(pace.following(update, false)?)) }))
         }
         (None, Some(at)) => {
             let (name, file) = only_file(config, "--merge-at")?;
@@ -236,6 +236,7 @@ impl Background {
                         Event::Skipped(SkippedRow { place, reason }) => {
                             tracing::warn!(database = name, place, reason, "row skipped");
                         }
+                        Event::Trouble(reason) => tracing::warn!(database = name, reason, "source not read"),
                     });
                     followed.unwrap_or_else(|error| failed(error, "no longer following the source"));
                 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use papir_server::{Listen, Origin, PostgresConfig, Rate, ServerConfig, TrustedProxies};
+use papir_server::{Listen, Login, Origin, Rate, ServerConfig, TrustedProxies};
 use papir_store::Verify;
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
@@ -332,7 +332,7 @@ impl Settings {
         let of_databases =
             databases.flat_map(|database| [Some(&mut database.path), database.tokens.as_mut()]);
         for path in own.chain(of_databases.flatten()) {
-            let is_address = |text: &str| Location::is_address(text) || PostgresConfig::is_address(text);
+            let is_address = |text: &str| Location::is_address(text) || Login::is_address(text);
             if !path.to_str().is_some_and(is_address) {
                 *path = folder.join(&*path);
             }

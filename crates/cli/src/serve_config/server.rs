@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use papir_server::{
-    ClientFiles, ClientLimits, DatabaseConfig, PostgresConfig, Protection, RegistryConfig, RegistryPlace,
-    ServerConfig, Sources, TlsFiles, TokenSource,
+    ClientFiles, ClientLimits, DatabaseConfig, Login, PostgresConfig, Protection, RegistryConfig,
+    RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
 };
 
 use super::{Settings, Snapshot};
@@ -175,8 +175,10 @@ impl Settings {
 
 /// The registry in a directory, or at an address of PostgreSQL.
 pub(crate) fn registry_place(place: &Path) -> RegistryPlace {
-    match place.to_str().filter(|text| PostgresConfig::is_address(text)) {
-        Some(address) => RegistryPlace::Postgres(PostgresConfig::from_environment(address)),
+    match place.to_str().filter(|text| Login::is_address(text)) {
+        Some(address) => {
+            RegistryPlace::Postgres(PostgresConfig { login: Login::from_environment(address), keys: None })
+        }
         None => RegistryPlace::Directory(place.to_owned()),
     }
 }

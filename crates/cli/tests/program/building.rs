@@ -235,3 +235,57 @@ fn a_killed_build_leaves_a_complete_database_or_none() {
     names.sort();
     assert_eq!(names, ["a.bin", "out.papir"], "files of the killed build remain");
 }
+
+/// Builds `source` with less space for data than `kib` KiB: memory of the program's own, without mapped
+/// files.
+#[cfg(target_os = "linux")]
+fn built_within(kib: u64, source: &str, out: &str, more: &[&str]) -> std::process::Output {
+    let limited = format!("ulimit -d {kib}; exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        &limited,
+        env!("CARGO_BIN_EXE_papir"),
+        "build",
+        source,
+        "--out",
+        out,
+        "--key",
+        "word",
+    ]);
+    command.args(["--value", "meaning"]).args(more).stdin(Stdio::null()).output().unwrap()
+}
+
+/// A limit of 256 MiB holds for a database of 200 MB, which a build in memory exceeds.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "long"]
+fn a_build_keeps_within_its_limit_of_memory() {
+    let folder = Folder::new();
+    let value = "x".repeat(4000);
+    let rows: String = (0..50_000).map(|row| format!("word-{row},{row}-{value}\n")).collect();
+    let (source, out) = (folder.write("a.csv", format!("word,meaning\n{rows}")), folder.path("a.papir"));
+    drop(rows);
+    const KIB: u64 = 256 << 10;
+    let in_memory = built_within(KIB, &source, &out, &[]);
+    assert!(!in_memory.status.success(), "the test needs a larger database");
+    let bounded = built_within(KIB, &source, &out, &["--memory", "256MiB"]);
+    assert!(bounded.status.success(), "{}", String::from_utf8_lossy(&bounded.stderr));
+    let service = Service::start(&[&out], &[]);
+    let found = papir(&["get", &service.url, "word-49999"]);
+    assert_eq!(found.stdout, format!("49999-{value}").into_bytes());
+}
+
+#[test]
+fn a_limit_of_memory_needs_a_scheme_that_keeps_it() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("a.csv", "word,meaning\none,1\n"), folder.path("a.papir"));
+    let all = [&["build", &source, "--out", &out], &KEYED[..]].concat();
+    succeeds(&[&all[..], &["--memory", "256MiB"]].concat());
+    assert_eq!(folder.names().len(), 2, "source and database");
+    let refused = |more: &[&str], parts: &[&str]| fails_with(&[&all[..], more].concat(), parts);
+    refused(&["--memory", "255MiB"], &["bytes of memory is 267386880", "at least 268435456"]);
+    refused(&["--memory", "1GiB", "--scheme", "simple"], &["simple", "inspire or inspire2"]);
+    refused(&["--memory", "1GiB", "--scheme", "auto"], &["--memory", "name one"]);
+    refused(&["--memory", "1GiB", "--batch", "8"], &["--memory", "--batch"]);
+}

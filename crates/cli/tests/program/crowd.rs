@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Service, papir};
+use crate::support::{Folder, Service, loaded_machine, papir};
 
 const CLIENTS: usize = 1000;
 const SECONDS: &str = "30";
@@ -46,6 +46,7 @@ fn peak(service: &Service) -> u64 {
 #[test]
 #[ignore = "long"]
 fn a_thousand_clients_are_answered_in_turn() {
+    let _machine = loaded_machine();
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(30_000, "inspire")], &["--max-connections", "4096"]);
     let keys = folder.path("words.csv");

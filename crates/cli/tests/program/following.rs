@@ -126,3 +126,35 @@ fn a_service_merges_what_another_program_publishes() {
     until("the delta is merged", || version() != first);
     assert_eq!((get("word 1"), get("word 2")), (b"one".to_vec(), long.into_bytes()));
 }
+
+#[test]
+fn a_service_follows_a_table_of_postgresql() {
+    let server = papir_testkit::postgres::Server::start("wal_level = logical\nfsync = off");
+    server.sql("papir", "CREATE TABLE words (word text PRIMARY KEY, meaning text)");
+    server.sql("papir", "CREATE PUBLICATION meanings FOR TABLE words");
+    server.sql("papir", "SELECT pg_create_logical_replication_slot('words', 'pgoutput')");
+    let folder = Folder::new();
+    let words = build(&folder);
+    // The superuser needs no password.
+    let address = server.address("papir").replace("papir@", "postgres@");
+    let more = ["--follow", &address, "--slot", "words", "--publication", "meanings", "--every", "50ms"];
+    let service = Service::start(&[&words], &more);
+    server.sql(
+        "papir",
+        "INSERT INTO words VALUES ('word 1', 'one'), ('word 2', ''); DELETE FROM words WHERE word = 'word 2'",
+    );
+    let get = |key: &str| papir(&["get", &service.url, key]);
+    until("the changes are answered", || get("word 1").stdout == b"one");
+    assert_eq!((get("word 2").status.code(), get("word 3").stdout), (Some(1), b"meaning 3".to_vec()));
+    drop(service);
+    server.sql("papir", "UPDATE words SET meaning = 'first'");
+    let slot = ["--slot", "words", "--publication", "meanings"];
+    let output = succeeds(&[&["follow", &address, "--publish", &words, "--once"], &slot[..]].concat());
+    assert!(output.contains("1 rows"), "{output}");
+    let changes = folder.write("changes.jsonl", "");
+    fails_with(
+        &["follow", &changes, "--publish", &words, "--slot", "words"],
+        &["--slot or --publication words with", "expected a source postgres://USER@HOST/DATABASE"],
+    );
+    fails_with(&["follow", &address, "--publish", &words, "--once", "--slot", "none"], &["no slot `none`"]);
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use papir_client::{Connection, Error, Options, Pin, Registrations};
 
-use crate::support::{Folder, Service, send, succeeds};
+use crate::support::{Folder, Service, loaded_machine, send, succeeds};
 
 /// Clients that look up keys without keys of their own.
 const CLIENTS: usize = 3;
@@ -226,6 +226,7 @@ fn is_steady(middle: u64, last: u64, version: u64) -> bool {
 
 /// Runs a service `runs` times for `length` each.
 fn soak(runs: usize, length: Duration) {
+    let _machine = loaded_machine();
     let folder = Folder::new();
     folder.words(REGISTERED_KEYS, "zip");
     fs::rename(folder.path("words.papir"), folder.path("registered.papir")).unwrap();

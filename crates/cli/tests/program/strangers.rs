@@ -10,7 +10,7 @@ use papir_client::{Connection, Options, Pin, Token};
 use papir_lookup::{Bundle, Lookup, Wanted};
 use papir_schemes::registry;
 
-use crate::support::{Folder, Service, succeeds};
+use crate::support::{Folder, Service, loaded_machine, succeeds};
 
 const TRICKLING: usize = 500;
 const REGISTERING: usize = 200;
@@ -135,6 +135,7 @@ fn p95(times: &[Duration]) -> Duration {
 #[test]
 #[ignore = "long"]
 fn strangers_do_not_hold_up_an_honest_client() {
+    let _machine = loaded_machine();
     let folder = Folder::new();
     let (words, tokens) = (folder.words(30_000, "inspire"), folder.path("tokens.toml"));
     let zip = Folder::new();

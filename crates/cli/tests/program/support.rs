@@ -5,8 +5,16 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+/// Held by tests that load the machine for minutes and by tests that limit waiting times, so that these do
+/// not run at the same time.
+pub(crate) fn loaded_machine() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs papir with arguments and an empty stdin.
 pub(crate) fn papir(arguments: &[&str]) -> Output {

@@ -85,6 +85,11 @@ pub trait ErasedScheme: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
 
+    /// [`Server::BOUNDED_MEMORY`](crate::scheme::Server::BOUNDED_MEMORY).
+    fn bounded_memory(&self) -> bool {
+        false
+    }
+
     /// [`ErasedScheme::setup_candidate`], which keeps finished parts of a long preparation in `scratch`
     /// and finds them there.
     ///

@@ -130,6 +130,10 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         self.setup_resumable(parameters, records, &mut InMemory, rng, progress)
     }
 
+    fn bounded_memory(&self) -> bool {
+        S::Server::BOUNDED_MEMORY
+    }
+
     fn setup_resumable(
         &self,
         parameters: &[u8],

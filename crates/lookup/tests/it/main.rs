@@ -6,6 +6,7 @@ mod common;
 mod delta;
 mod estimate;
 mod lookup;
+mod outside;
 mod overhead;
 mod table;
 mod update;

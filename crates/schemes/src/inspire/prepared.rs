@@ -4,6 +4,7 @@
 //! packs: a pack takes d/m rows of each ([`super::parts`]).
 
 use papir_core::codec::Reader;
+use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read,
@@ -75,22 +76,64 @@ impl Prepared {
         seeds: Vec<Seed>,
         shared: Option<Inspiring>,
         records: &dyn Records,
+        scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let mut tiles = AlignedBytes::zeroed(seeds.len() * layout.matrix_bytes() as usize);
-        let parts = tiles.slice_mut().chunks_exact_mut(part_words(layout));
-        let mut exceptions = Vec::with_capacity(seeds.len());
-        for (i, (seed, tiles)) in seeds.iter().zip(parts).enumerate() {
-            let part = Part { records, first: i as u64 * layout.shape.records(), shape: layout.shape };
-            exceptions.push(encode(layout, seed, &part, tiles, progress)?);
-        }
-        let tiles = BlobSlice::new(tiles.into(), sections.database)?;
-        let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
+        let (tiles, exceptions) = match Self::find_encoded(&sections, layout, seeds.len(), scratch)? {
+            Some(encoded) => encoded,
+            None => Self::encode_parts(&sections, layout, &seeds, records, scratch, progress)?,
+        };
         let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
         progress.stage("pack", layout.packs() as u64);
         let masks = pack_masks((params, layout), &seeds, &tiles, &exceptions, progress);
-        let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks)?;
+        let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks, scratch)?;
         Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
+    }
+
+    /// Encodes all parts in memory of `scratch`, and keeps matrices and exceptions there.
+    fn encode_parts(
+        sections: &Sections,
+        layout: &Layout,
+        seeds: &[Seed],
+        records: &dyn Records,
+        scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
+    ) -> Result<(BlobSlice<i16>, Exceptions)> {
+        let bytes = seeds.len() * layout.matrix_bytes() as usize;
+        let mut tiles = scratch.zeroed(sections.database, bytes)?;
+        let mut exceptions = Vec::with_capacity(seeds.len());
+        for (i, (seed, tiles)) in
+            seeds.iter().zip(tiles.slice_mut().chunks_exact_mut(part_words(layout))).enumerate()
+        {
+            let part = Part { records, first: i as u64 * layout.shape.records(), shape: layout.shape };
+            let of_part = encode(layout, seed, &part, tiles, progress)?;
+            let kept = AlignedBytes::copy_of(bytemuck::cast_slice(&of_part));
+            scratch.keep(&part_name(sections, i), kept)?;
+            exceptions.push(of_part);
+        }
+        let tiles = scratch.keep(sections.database, tiles)?;
+        let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
+        Ok((BlobSlice::new(tiles, sections.database)?, exceptions))
+    }
+
+    /// What [`Self::encode_parts`] kept, if all of it is there.
+    fn find_encoded(
+        sections: &Sections,
+        layout: &Layout,
+        parts: usize,
+        scratch: &dyn Scratch,
+    ) -> Result<Option<(BlobSlice<i16>, Exceptions)>> {
+        let bytes = parts * layout.matrix_bytes() as usize;
+        let Some(tiles) = scratch.find(sections.database)?.filter(|tiles| tiles.len() == bytes) else {
+            return Ok(None);
+        };
+        let mut exceptions = Vec::with_capacity(parts);
+        for part in 0..parts {
+            let Some(kept) = scratch.find(&part_name(sections, part))? else { return Ok(None) };
+            exceptions.push(kept.slice_of(sections.exceptions)?.to_vec());
+        }
+        let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
+        Ok(Some((BlobSlice::new(tiles, sections.database)?, exceptions)))
     }
 
     /// Writes all sections.
@@ -194,6 +237,11 @@ impl Prepared {
         };
         (0..self.layout.packs()).flat_map(of_pack).collect()
     }
+}
+
+/// Name of the kept exceptions of one part.
+fn part_name(sections: &Sections, part: usize) -> String {
+    format!("{}-{part}", sections.exceptions)
 }
 
 /// Words of one part's matrix.

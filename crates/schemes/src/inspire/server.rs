@@ -4,6 +4,7 @@
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Scheme, Session, UpdateEstimate, check_changes};
+use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Progress, Records, Result};
 use papir_lattice::mod_switch::lift_elements;
@@ -86,14 +87,26 @@ pub struct PartsServer<S: Parted> {
 }
 
 impl<S: Parted> scheme::Server<S> for PartsServer<S> {
+    const BOUNDED_MEMORY: bool = true;
+
     fn setup(
         params: S::Params,
         records: &dyn Records,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let seeds = (0..S::parts(&params)).map(|_| Seed::random(rng)).collect();
-        Self::with_seeds(params, seeds, None, records, progress)
+        Self::setup_resumable(params, records, &mut InMemory, rng, progress)
+    }
+
+    fn setup_resumable(
+        params: S::Params,
+        records: &dyn Records,
+        scratch: &mut dyn Scratch,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let seeds = random_seeds::<S>(&params, rng);
+        Self::with_seeds(params, seeds, None, records, scratch, progress)
     }
 
     fn setup_sharing_keys(
@@ -103,8 +116,8 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let seeds = (0..S::parts(&params)).map(|_| Seed::random(rng)).collect();
-        Self::with_seeds(params, seeds, first.shared_packing(), records, progress)
+        let seeds = random_seeds::<S>(&params, rng);
+        Self::with_seeds(params, seeds, first.shared_packing(), records, &mut InMemory, progress)
     }
 
     fn params(&self) -> &S::Params {
@@ -166,6 +179,11 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
     }
 }
 
+/// A seed for each part.
+fn random_seeds<S: Parted>(params: &S::Params, rng: &mut dyn CryptoRng) -> Vec<Seed> {
+    (0..S::parts(params)).map(|_| Seed::random(rng)).collect()
+}
+
 /// Key material of a query in the form that an answer uses.
 pub struct Keys {
     packing: OnlineKey<inspiring::OnlineKey>,
@@ -184,7 +202,7 @@ impl PartsServer<Inspire> {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        Self::with_seeds(params, vec![seed], None, records, progress)
+        Self::with_seeds(params, vec![seed], None, records, &mut InMemory, progress)
     }
 }
 
@@ -194,11 +212,12 @@ impl<S: Parted> PartsServer<S> {
         seeds: Vec<Seed>,
         packing: Option<Inspiring>,
         records: &dyn Records,
+        scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(S::NAME, params.shape(), records)?;
         let layouts = S::layouts(&params);
-        let prepared = Prepared::prepare(S::SECTIONS, layouts, seeds, packing, records, progress)?;
+        let prepared = Prepared::prepare(S::SECTIONS, layouts, seeds, packing, records, scratch, progress)?;
         Ok(Self::assemble(params, prepared))
     }
 

@@ -6,7 +6,7 @@ use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::LweMasks;
 use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
-use papir_lattice::selection::{Matrix, SelectorMasks, Storage, matrix_words, write_columns};
+use papir_lattice::selection::{Matrix, SelectorMasks, Storage, write_columns};
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rand_core::CryptoRng;
@@ -17,19 +17,18 @@ use zeroize::Zeroizing;
 /// multiple of 4, so that pairs and quads of columns are written whole.
 pub(crate) const BLOCK_COLUMNS: usize = 64;
 
-/// Returns the matrix of columns of words that `column` gives, each of at least `rows` words.
+/// Fills the zeroed words of a matrix with the columns that `column` gives, each of at least as many words
+/// as the matrix has rows.
 ///
 /// # Errors
 /// The errors of `column`.
 pub(crate) fn encode_columns(
-    (rows, columns): (usize, usize),
+    tiles: &mut AlignedBytes,
+    columns: usize,
     progress: &dyn Progress,
     column: impl Fn(usize) -> Result<Vec<i16>> + Sync,
-) -> Result<AlignedBytes> {
-    let tiles = AlignedBytes::zeroed(2 * matrix_words(rows, columns));
-    fill(tiles, columns, progress, column, |tiles, first, words| {
-        write_columns(tiles.slice_mut(), columns, first, words);
-    })
+) -> Result<()> {
+    fill(columns, progress, column, |first, words| write_columns(tiles.slice_mut(), columns, first, words))
 }
 
 /// Returns the matrix of columns whose bytes `column` gives, for all rows.
@@ -42,28 +41,27 @@ pub(crate) fn store_columns(
     progress: &dyn Progress,
     column: impl Fn(usize) -> Result<Vec<u8>> + Sync,
 ) -> Result<AlignedBytes> {
-    let tiles = AlignedBytes::zeroed(storage.matrix_bytes(rows, columns) as usize);
-    fill(tiles, columns, progress, column, |tiles, first, contents| {
+    let mut tiles = AlignedBytes::zeroed(storage.matrix_bytes(rows, columns) as usize);
+    fill(columns, progress, column, |first, contents| {
         storage.write_columns(tiles.bytes_mut(), columns, first, contents);
-    })
+    })?;
+    Ok(tiles)
 }
 
-/// Fills zeroed tiles with the columns that `column` gives. `write` writes adjacent ones from a first
-/// column on.
+/// Passes all columns that `column` gives to `write`, which writes adjacent ones from a first column on.
 fn fill<T: Send>(
-    mut tiles: AlignedBytes,
     columns: usize,
     progress: &dyn Progress,
     column: impl Fn(usize) -> Result<Vec<T>> + Sync,
-    write: impl Fn(&mut AlignedBytes, usize, &[Vec<T>]),
-) -> Result<AlignedBytes> {
+    mut write: impl FnMut(usize, &[Vec<T>]),
+) -> Result<()> {
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
         let block = first..columns.min(first + BLOCK_COLUMNS);
         let contents = block.into_par_iter().map(&column).collect::<Result<Vec<_>>>()?;
-        write(&mut tiles, first, &contents);
+        write(first, &contents);
         progress.advance(contents.len() as u64);
     }
-    Ok(tiles)
+    Ok(())
 }
 
 /// Adds the public stream to bytes at a position, or removes it.

@@ -1,5 +1,6 @@
 //! The packs of one selection: preparation, packing and storage.
 
+use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
 use papir_lattice::packing::{
@@ -57,17 +58,18 @@ impl<P: RingPacking> Clone for PreparedPacks<P> {
 }
 
 impl<P: RingPacking> PreparedPacks<P> {
-    /// Prepares packs from their masks.
+    /// Prepares packs from their masks, in memory of `scratch`.
     ///
     /// # Errors
-    /// Errors of the packing, which random masks do not cause.
+    /// Errors of `scratch`, and of the packing, which random masks do not cause.
     pub(crate) fn prepare(
         names: Names,
         packing: &P,
         packs: usize,
         masks: impl Fn(usize) -> LweMasks + Sync,
+        scratch: &mut dyn Scratch,
     ) -> Result<Self> {
-        let mut words = AlignedBytes::zeroed(packing.words(packs) * size_of::<P::Word>());
+        let mut words = scratch.zeroed(names.words, packing.words(packs) * size_of::<P::Word>())?;
         let packs = packing.prepare_all(packs, masks, words.slice_mut()).map_err(|e| names.refused(e))?;
         Ok(Self { names, words: BlobSlice::new(words.into(), names.words)?, packs })
     }

@@ -1,8 +1,9 @@
 //! Settings of the client registry.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use papir_postgres::Login;
 
 /// Settings of the client registry. Quotas apply to each database separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,52 +45,14 @@ pub enum RegistryPlace {
 /// Registered clients depend on the server's word that a change is on disk. So the service refuses a
 /// server with `fsync`, `full_page_writes` or `synchronous_commit` off, and one with standbys of which
 /// none is synchronous.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostgresConfig {
-    /// Its address, `postgres://USER@HOST/DATABASE`, without a password. If it names several hosts,
-    /// the one that accepts writes is used. Without `sslmode`, TLS is required except to this
-    /// machine; the server's certificate is always verified.
-    pub address: String,
-    /// The password, if one is needed.
-    pub password: Option<String>,
-    /// File with the password, in the format of PostgreSQL's clients. Used if there is no `password`.
-    pub pass_file: Option<PathBuf>,
-    /// PEM file of root certificates to trust instead of the public ones.
-    pub root_certificates: Option<PathBuf>,
+    /// The server.
+    pub login: Login,
     /// Address of the folder in an object store for parts of keys longer than 64 KiB: `s3://…`,
     /// `gs://…`, `az://…` or `file:///…`. All services must reach it. If `None`, PostgreSQL stores
     /// them, too.
     pub keys: Option<String>,
-}
-
-impl PostgresConfig {
-    /// A registry at an address, with the password from the variables `PGPASSWORD` or `PGPASSFILE`, and
-    /// root certificates from `PGSSLROOTCERT`, which PostgreSQL's own clients read.
-    pub fn from_environment(address: impl Into<String>) -> Self {
-        let path = |name| std::env::var_os(name).map(PathBuf::from);
-        Self {
-            address: address.into(),
-            password: std::env::var("PGPASSWORD").ok(),
-            pass_file: path("PGPASSFILE"),
-            root_certificates: path("PGSSLROOTCERT"),
-            keys: None,
-        }
-    }
-
-    /// Returns whether `text` is an address of a PostgreSQL server.
-    pub fn is_address(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
-    }
-}
-
-impl fmt::Debug for PostgresConfig {
-    /// Omits the password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, pass_file, root_certificates, keys, .. } = self;
-        let mut debug = f.debug_struct("PostgresConfig");
-        debug.field("address", address).field("pass_file", pass_file);
-        debug.field("root_certificates", root_certificates).field("keys", keys).finish_non_exhaustive()
-    }
 }
 
 impl RegistryConfig {

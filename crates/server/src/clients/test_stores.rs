@@ -30,10 +30,12 @@ impl TestStore {
     #[cfg(all(unix, feature = "postgres"))]
     pub(super) fn shared() -> Self {
         use super::config::{PostgresConfig, RegistryPlace};
+        use papir_postgres::Login;
         use papir_testkit::postgres::{PASSWORD, Server};
         let server = Server::start("");
         let address = server.address("papir");
-        let place = PostgresConfig { address, password: Some(PASSWORD.into()), ..PostgresConfig::default() };
+        let login = Login { address, password: Some(PASSWORD.into()), ..Login::default() };
+        let place = PostgresConfig { login, keys: None };
         let (store, _) = RegistryPlace::Postgres(place).open().unwrap();
         Self { store, _kept: Box::new(server) }
     }

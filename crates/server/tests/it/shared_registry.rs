@@ -11,13 +11,14 @@ use crate::support::clients::{
 use crate::support::zip::{ZIP, zip};
 use crate::support::{Reply, Running, config, get, record, send};
 use papir_server::{
-    Database, Error, PostgresConfig, RegistryConfig, RegistryPlace, ServerConfig, StoredRegistry,
+    Database, Error, Login, PostgresConfig, RegistryConfig, RegistryPlace, ServerConfig, StoredRegistry,
 };
 use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
 
 fn place(address: String) -> PostgresConfig {
-    PostgresConfig { address, password: Some(PASSWORD.to_owned()), ..PostgresConfig::default() }
+    let login = Login { address, password: Some(PASSWORD.to_owned()), ..Login::default() };
+    PostgresConfig { login, keys: None }
 }
 
 fn registry(place: PostgresConfig) -> RegistryConfig {
@@ -226,7 +227,8 @@ fn servers_that_may_lose_commits_are_refused() {
     assert!(error.contains("synchronous_standby_names = '' with 1 standby(s)"), "{error}");
     let error = refusal(place(standby.address("papir")));
     assert!(error.contains("in PostgreSQL"), "{error}");
-    let wrong = PostgresConfig { password: Some("wrong".into()), ..place(server.address("papir")) };
+    let mut wrong = place(server.address("papir"));
+    wrong.login.password = Some("wrong".into());
     assert!(refusal(wrong).contains("password authentication failed"));
     assert!(refusal(place("postgres://papir:secret@localhost/papir".into())).contains("PGPASSFILE"));
     drop(standby);

@@ -1,6 +1,7 @@
 //! Length of a table's buckets, and parameters of the scheme.
 
 use papir_core::erased::{ErasedScheme, ErasedServer};
+use papir_core::scratch::Scratch;
 use papir_core::{
     Candidate, Description, NotPrivate, Progress, Records, Result as CoreResult, Shape, Target,
 };
@@ -10,7 +11,7 @@ use rand_core::CryptoRng;
 
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
-use crate::scratch::{ScratchFolder, check_memory};
+use crate::scratch::check_memory;
 
 /// The scheme of a build, alone or in batches, and the rule that chooses its parameters.
 pub(super) struct ByOptions<'a> {
@@ -66,6 +67,7 @@ impl<'a> ByOptions<'a> {
         &self,
         records: &dyn Records,
         announce: &dyn Fn(&Description) -> CoreResult<()>,
+        scratch: &mut dyn Scratch,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> CoreResult<Box<dyn ErasedServer>> {
@@ -74,11 +76,7 @@ impl<'a> ByOptions<'a> {
         if let Some((_, lengths)) = registry::tables_of(scheme.name(), &candidate.parameters)? {
             check_memory(&lengths, self.options.scratch.is_some())?;
         }
-        let Some(folder) = &self.options.scratch else {
-            return scheme.setup_candidate(&candidate.parameters, records, rng, progress);
-        };
-        let mut scratch = ScratchFolder::open(folder)?;
-        scheme.setup_resumable(&candidate.parameters, records, &mut scratch, rng, progress)
+        scheme.setup_resumable(&candidate.parameters, records, scratch, rng, progress)
     }
 
     /// The target for buckets that hold values of these lengths. A label names the parameters of one

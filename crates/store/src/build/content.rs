@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Shape};
+use papir_core::{Blob, Error as CoreError, Progress, RecordBuffer, Records, Shape};
 use papir_lookup::{
     BucketTarget, Entry, KeyIds, KeywordLayout, KeywordTable, Lengths, TableOptions, TableReport,
 };
@@ -28,29 +28,34 @@ pub(super) struct Content {
 /// A keyword table without its buckets.
 pub(super) struct Keys {
     pub(super) layout: KeywordLayout,
-    pub(super) ids: KeyIds,
+    pub(super) ids: Ids,
     pub(super) report: TableReport,
     pub(super) lengths: Lengths,
     /// The bucket target of the build.
     pub(super) bucket: BucketTarget,
 }
 
+/// The ids of a table's keys.
+pub(super) enum Ids {
+    InMemory(KeyIds),
+    /// Encoded, in a file of the build.
+    Stored(Blob),
+}
+
 /// Chooses the target of a table's buckets from the lengths of its values.
 pub type ChooseBucket<'a> = dyn Fn(&Lengths) -> papir_lookup::Result<BucketTarget> + 'a;
 
-/// The lengths of all values, and the bucket target: the option, or else the choice.
-fn bucket_target(
+/// The bucket target for values of these lengths: the option, or else the choice.
+pub(super) fn target_for(
     options: &BuildOptions,
-    rows: &[Entry],
+    lengths: &Lengths,
     choose: &ChooseBucket<'_>,
-) -> papir_lookup::Result<(Lengths, BucketTarget)> {
-    let lengths = Lengths::of(rows.iter().map(|row| row.value.len())).ok_or(CoreError::EmptyDatabase)?;
-    let target = match options.bucket {
-        None => choose(&lengths)?,
-        Some(BucketTarget::Grow(bytes)) => proven(options, &lengths, bytes),
+) -> papir_lookup::Result<BucketTarget> {
+    Ok(match options.bucket {
+        None => choose(lengths)?,
+        Some(BucketTarget::Grow(bytes)) => proven(options, lengths, bytes),
         Some(cut) => cut,
-    };
-    Ok((lengths, target))
+    })
 }
 
 /// Reads the source.
@@ -74,15 +79,17 @@ pub(super) fn read(
     }
     let BuildOptions { on_duplicate, room, .. } = *options;
     let of_table = |error| of_keys(options, error);
-    let (lengths, bucket) = bucket_target(options, &rows, choose).map_err(of_table)?;
+    let lengths = Lengths::of(rows.iter().map(|row| row.value.len()));
+    let lengths = lengths.ok_or_else(|| of_table(CoreError::EmptyDatabase.into()))?;
+    let bucket = target_for(options, &lengths, choose).map_err(of_table)?;
     let table = TableOptions { bucket, on_duplicate, room };
     let KeywordTable { layout, ids, report, records } =
         papir_lookup::build(rows, &table, rng, progress).map_err(of_table)?;
-    let keyword = Some(Keys { layout, ids, report, lengths, bucket });
+    let keyword = Some(Keys { layout, ids: Ids::InMemory(ids), report, lengths, bucket });
     Ok(Content { records: Box::new(records), entries, bytes, skipped, keyword })
 }
 
-fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> {
+pub(super) fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> {
     let records = raw_records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
     let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
     Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
@@ -90,7 +97,7 @@ fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> 
 
 /// Converts an error of the keyword table: in Parquet and SQLite sources, entries are rows, not
 /// lines.
-fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
+pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
     match (options.format(), error) {
         (Format::Parquet | Format::Sqlite, papir_lookup::Error::DuplicateKey { key, first, line }) => {
             Error::DuplicateKey { file: name_of(&options.source), key, first, row: line }

@@ -3,13 +3,15 @@
 mod choice;
 mod content;
 mod options;
+mod outside;
 mod survey;
 
 use std::time::SystemTime;
 
 use papir_checkpoint::Leaf;
 use papir_core::erased::ErasedServer;
-use papir_core::{Description, Goal, Progress, Records, Result as CoreResult};
+use papir_core::scratch::{InMemory, Scratch};
+use papir_core::{Description, Error as CoreError, Goal, Progress, Records, Result as CoreResult};
 use papir_lookup::{Commitment, TableReport};
 use rand_core::CryptoRng;
 
@@ -18,14 +20,19 @@ use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
-use crate::signing::{Signed, newest_leaf};
+use crate::scratch::ScratchFolder;
+use crate::signing::{Signed, Signing, newest_leaf};
 use crate::source::SkippedRow;
 use choice::ByOptions;
-use content::{Content, read};
+use content::{Content, Ids, Keys, read};
+use outside::BuildFolder;
 
 pub use content::ChooseBucket;
-pub use options::BuildOptions;
+pub use options::{BuildOptions, LEAST_MEMORY};
 pub use survey::{Survey, SurveyedKeys, survey};
+
+/// Bytes of the hash tree in memory for each record of a verifiable database.
+const TREE_BYTES: u64 = 64;
 
 /// Result of a build.
 #[derive(Clone, Debug)]
@@ -75,15 +82,16 @@ pub fn build_announced(
 ) -> Result<BuildReport> {
     let choice = ByOptions::new(options)?;
     let bucket: &ChooseBucket<'_> = &|lengths| choice.bucket(lengths);
-    let prepare: &Prepare<'_> = &|records, rng, progress| choice.prepare(records, announce, rng, progress);
+    let prepare: &Prepare<'_> =
+        &|records, scratch, rng, progress| choice.prepare(records, announce, scratch, rng, progress);
     let goal = (options.params.is_none() && options.tables.is_none()).then_some(options.goal);
     build_for(options, goal, &Preparation { bucket, prepare }, rng, progress)
 }
 
-/// Prepares the scheme's database. Called once the records are read, since a setup needs their
-/// shape.
-pub type Prepare<'a> =
-    dyn Fn(&dyn Records, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>> + 'a;
+/// Prepares the scheme's database, with memory of the scratch. Called once the records are read, since a
+/// setup needs their shape.
+pub type Prepare<'a> = dyn Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>>
+    + 'a;
 
 /// The choices that a build leaves to its caller.
 pub struct Preparation<'a> {
@@ -117,23 +125,86 @@ fn build_for(
 ) -> Result<BuildReport> {
     options.check()?;
     let signing = options.signing()?;
-    let content = read(options, preparation.bucket, rng, progress)?;
-    let (server, commitment) = prove(options.verifiable, content.records.as_ref(), progress, |records| {
-        Ok((preparation.prepare)(records, rng, progress)?)
-    })?;
-    let metadata = metadata(options, goal, &content, server.as_ref(), commitment.as_ref());
-    let Content { records, keyword, skipped, .. } = content;
-    // The scheme has its own copy by now. Free this one before the snapshot is written.
-    drop(records);
-    let owner = options.encrypt.as_ref();
-    let owned = keyword.as_ref().map(|keys| Keyword::new(owner, &keys.layout, &keys.ids, rng)).transpose()?;
-    let commitment = commitment.as_ref();
-    let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
-    let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| sign(signing.as_ref(), version, sink);
-    let (snapshot_bytes, log) = save(&options.out, rng.next_u64(), &prepared, seal, progress)?;
-    let checkpoint = newest_leaf(log.as_ref());
-    let table = keyword.map(|keys| keys.report);
-    Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes, checkpoint })
+    let finish = Finish { options, goal, prepare: preparation.prepare, signing: signing.as_ref() };
+    let Some(memory) = options.memory else {
+        let content = read(options, preparation.bucket, rng, progress)?;
+        return match &options.scratch {
+            None => finish.run(content, &mut InMemory, rng, progress),
+            Some(folder) => finish.run(content, &mut ScratchFolder::open(folder)?, rng, progress),
+        };
+    };
+    let mut folder = BuildFolder::open(options, memory, rng)?;
+    let mut rng = folder.rng();
+    let content = outside::read(options, preparation.bucket, &mut folder, &mut rng, progress)?;
+    let report = finish.run(content, &mut folder, &mut rng, progress)?;
+    folder.remove();
+    Ok(report)
+}
+
+/// The steps of a build once its source is read.
+struct Finish<'a> {
+    options: &'a BuildOptions,
+    goal: Option<Goal>,
+    prepare: &'a Prepare<'a>,
+    signing: Option<&'a Signing<'a>>,
+}
+
+impl Finish<'_> {
+    /// Prepares the database and writes the snapshot.
+    fn run(
+        &self,
+        content: Content,
+        scratch: &mut dyn Scratch,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<BuildReport> {
+        let options = self.options;
+        check_proofs(options, content.records.as_ref())?;
+        let (server, commitment) =
+            prove(options.verifiable, content.records.as_ref(), progress, |records| {
+                Ok((self.prepare)(records, scratch, rng, progress)?)
+            })?;
+        let metadata = metadata(options, self.goal, &content, server.as_ref(), commitment.as_ref());
+        let Content { records, keyword, skipped, .. } = content;
+        // The scheme has its own copy by now. Free this one before the snapshot is written.
+        drop(records);
+        let owned = keyword.as_ref().map(|keys| owned(options, keys, rng)).transpose()?;
+        let commitment = commitment.as_ref();
+        let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
+        let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| sign(self.signing, version, sink);
+        let (snapshot_bytes, log) = save(&options.out, rng.next_u64(), &prepared, seal, progress)?;
+        let checkpoint = newest_leaf(log.as_ref());
+        let table = keyword.map(|keys| keys.report);
+        Ok(BuildReport {
+            metadata,
+            description: server.describe(),
+            table,
+            skipped,
+            snapshot_bytes,
+            checkpoint,
+        })
+    }
+}
+
+/// The keys of a snapshot.
+fn owned<'a>(options: &BuildOptions, keys: &'a Keys, rng: &mut dyn CryptoRng) -> Result<Keyword<'a>> {
+    Ok(match &keys.ids {
+        Ids::InMemory(ids) => Keyword::new(options.encrypt.as_ref(), &keys.layout, ids, rng)?,
+        Ids::Stored(ids) => Keyword::encoded(&keys.layout, ids),
+    })
+}
+
+/// Refuses proofs whose tree does not fit in the memory of the build.
+fn check_proofs(options: &BuildOptions, records: &dyn Records) -> Result<()> {
+    let (needed, allowed) = (records.shape().records().saturating_mul(TREE_BYTES), options.memory);
+    match allowed.map(|memory| memory / 2).filter(|&half| options.verifiable && needed > half) {
+        None => Ok(()),
+        Some(half) => {
+            let expected = format!("at most {half}, half of the memory allowed");
+            Err(CoreError::out_of_bounds("the number of bytes of all proofs' hashes", needed, expected)
+                .into())
+        }
+    }
 }
 
 fn metadata(

@@ -15,6 +15,9 @@ use crate::signing::{Sign, Signing};
 use crate::source::{Columns, Deletes, Format, Request, Selection};
 use crate::stored_log::log_to_continue;
 
+/// The least memory of a build in bytes: buffers of runs, and what a setup needs for its threads.
+pub const LEAST_MEMORY: u64 = 256 << 20;
+
 /// Options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
@@ -56,6 +59,11 @@ pub struct BuildOptions {
     pub tables: Option<Tables>,
     /// Keeps finished tables in this folder, from which an interrupted build continues.
     pub scratch: Option<PathBuf>,
+    /// The memory of the build in bytes, at least [`LEAST_MEMORY`], without pages of
+    /// mapped files; `None` for as much as it needs. Everything that grows with the database is then in
+    /// a folder beside `out`, which nobody else may change during the build. An interrupted build
+    /// continues there.
+    pub memory: Option<u64>,
     /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
     pub verifiable: bool,
     /// Free room of the keyword table for keys added by later updates, in per cent.
@@ -99,6 +107,7 @@ impl BuildOptions {
             params: None,
             tables: None,
             scratch: None,
+            memory: None,
             verifiable: false,
             room: 0,
             out: out.into(),
@@ -214,6 +223,7 @@ impl BuildOptions {
     /// Refuses options that contradict each other.
     pub(super) fn check(&self) -> Result<()> {
         self.check_key()?;
+        self.check_memory()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
         self.check_stream(format)?;
@@ -248,6 +258,24 @@ impl BuildOptions {
             _ => Ok(()),
         }?;
         self.check_selection(format)
+    }
+
+    /// Refuses a limit of memory where it would not hold.
+    fn check_memory(&self) -> Result<()> {
+        let Some(memory) = self.memory else { return Ok(()) };
+        if memory < LEAST_MEMORY {
+            let expected = format!("at least {LEAST_MEMORY}");
+            return Err(CoreError::out_of_bounds("the number of bytes of memory", memory, expected).into());
+        }
+        let found = match (self.batch, &self.tables, self.scheme()?.bounded_memory()) {
+            (Some(_), ..) => "batches with a limit of memory".to_owned(),
+            (_, Some(_), _) => "tables with a limit of memory".to_owned(),
+            (_, _, false) => format!("{} with a limit of memory", self.scheme),
+            _ => return Ok(()),
+        };
+        let bounded = registry::all().into_iter().filter(|scheme| scheme.bounded_memory());
+        let names: Vec<_> = bounded.map(|scheme| scheme.name()).collect();
+        Err(Error::options(found, format!("{}, without batches or tables", names.join(" or "))))
     }
 
     fn check_selection(&self, format: Format) -> Result<()> {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::arrived::Arrived;
 use super::rows::{first_row, lines, whole_rows};
 use crate::error::{Error, Result};
 use crate::metadata::Followed;
@@ -15,17 +16,6 @@ const BEFORE: u64 = 4096;
 const MAX_ROW: u64 = 1 << 20;
 /// Longest header of CSV in bytes.
 const MAX_HEADER: u64 = 1 << 20;
-
-/// Whole rows of a source, and the place after them.
-pub(super) struct Arrived {
-    /// The header of CSV; empty for JSON Lines.
-    pub(super) header: Vec<u8>,
-    pub(super) rows: Vec<u8>,
-    /// Number of lines before the rows.
-    pub(super) lines: u64,
-    /// The place after the rows; `None` for a source that cannot be read again.
-    pub(super) after: Option<Followed>,
-}
 
 /// Reads the whole rows after a place, one or at most `most` bytes of them; `None` if there are none yet.
 ///

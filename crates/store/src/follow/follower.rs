@@ -5,42 +5,23 @@ use std::io::stdin;
 use papir_core::Progress;
 use rand_core::CryptoRng;
 
-use super::file::{self, Arrived};
+use super::arrived::Arrived;
+use super::file;
+use super::options::{FollowOptions, OnBadRow, SlotOptions};
 use super::pipe::Pipe;
+#[cfg(feature = "postgres")]
+use super::slot::{Peeked, Slot};
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::metadata::Followed;
 use crate::names::is_standard_input;
 use crate::source::{Format, PartOfSource, SkippedRow, changes_in, format_of_changes};
-use crate::update::{DeltaReport, Draft, UpdateOptions};
+use crate::update::{DeltaReport, Draft};
 
 /// Most bytes of a file that become one version: 1 MiB.
 const MOST_AT_ONCE: u64 = 1 << 20;
 /// Fewest bytes to which that is reduced, if they are more changes than a delta may have: 4 KiB.
 const LEAST_AT_ONCE: u64 = 4 << 10;
-
-/// The rule for rows that cannot be read or do not fit the database.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnBadRow {
-    /// End with the error that names it.
-    #[default]
-    Stop,
-    /// Leave it out, and report it.
-    Skip,
-}
-
-/// Options of following a source.
-#[derive(Clone, Debug)]
-pub struct FollowOptions {
-    /// The database (`file`), the source (`changes`), its format and columns. Other options are those of
-    /// a delta.
-    pub update: UpdateOptions,
-    /// The rule for bad rows.
-    pub on_bad: OnBadRow,
-    /// The most bytes that the changes since the base may have; `None` for
-    /// [`MAX_DELTA_BYTES`](papir_lookup::delta::MAX_DELTA_BYTES).
-    pub most: Option<u64>,
-}
 
 /// One step of following.
 #[derive(Debug, Default)]
@@ -51,22 +32,34 @@ pub struct Step {
     pub skipped: Vec<SkippedRow>,
     /// Set if rows arrived, published or not: there may be more.
     pub arrived: bool,
+    /// A failure of the source that may pass. The source is tried again.
+    pub trouble: Option<String>,
 }
 
 /// Follows one source.
 pub struct Follower {
     options: FollowOptions,
     format: Format,
-    /// Standard input; `None` for a file.
-    pipe: Option<Pipe>,
-    /// Rows that were taken from standard input and not published yet.
-    waiting: Option<Arrived>,
-    /// The place in a file after the last rows. If they changed nothing, no version states it.
+    source: Source,
+    /// The place after the last rows. If they changed nothing, no version states it.
     passed: Option<Followed>,
-    /// The length of a file that has no more whole rows.
-    read_up_to: Option<u64>,
-    /// Most bytes of a file that become one version.
-    at_once: u64,
+}
+
+/// A source of changes.
+enum Source {
+    File {
+        /// Its length when it had no more whole rows.
+        read_up_to: Option<u64>,
+        /// Most bytes that become one version.
+        at_once: u64,
+    },
+    Pipe {
+        pipe: Pipe,
+        /// Rows that were taken and not published yet.
+        waiting: Option<Arrived>,
+    },
+    #[cfg(feature = "postgres")]
+    Slot(Box<Slot>),
 }
 
 /// Something new in a source.
@@ -75,88 +68,165 @@ enum Taken {
     FromPipe(Arrived),
     /// A file has this length.
     Grown(u64),
+    /// Messages of a slot.
+    #[cfg(feature = "postgres")]
+    FromSlot(Peeked),
+}
+
+#[cfg(feature = "postgres")]
+fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
+    let file = &options.update.file;
+    let _lock = lock_deltas(file)?;
+    let stated = Draft::open(file, options.update.sign.as_ref())?.followed;
+    Ok(Source::Slot(Box::new(Slot::open(slot.clone(), file, stated)?)))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn slot_source(_: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
+    let found = slot.login.address.clone();
+    Err(Error::MissingFeature {
+        found,
+        kind: "a PostgreSQL server",
+        support: "PostgreSQL",
+        feature: "postgres",
+    })
 }
 
 impl Follower {
     /// Prepares to follow a source.
     ///
     /// # Errors
-    /// [`crate::Error::Options`] for a source that is neither CSV nor JSON Lines.
+    /// [`crate::Error::Options`] for a source that is neither CSV nor JSON Lines. For a slot, errors of the
+    /// database, of the connection to the server, and of a slot that does not continue the database.
     pub fn new(options: FollowOptions) -> Result<Self> {
         let path = &options.update.changes;
+        if let Some(slot) = &options.slot {
+            let source = slot_source(&options, slot)?;
+            return Ok(Self { options, format: Format::JsonLines, source, passed: None });
+        }
         let format = format_of_changes(path, options.update.format)?;
-        let pipe = is_standard_input(path).then(|| Pipe::new(stdin()));
-        Ok(Self {
-            options,
-            format,
-            pipe,
-            waiting: None,
-            passed: None,
-            read_up_to: None,
-            at_once: MOST_AT_ONCE,
-        })
+        let source = match is_standard_input(path) {
+            true => Source::Pipe { pipe: Pipe::new(stdin()), waiting: None },
+            false => Source::File { read_up_to: None, at_once: MOST_AT_ONCE },
+        };
+        Ok(Self { options, format, source, passed: None })
     }
 
-    /// Returns whether the source has ended. A file never does.
+    /// Returns whether the source has ended. Only standard input does.
     pub fn has_ended(&self) -> bool {
-        self.waiting.is_none() && self.pipe.as_ref().is_some_and(Pipe::has_ended)
+        matches!(&self.source, Source::Pipe { pipe, waiting: None } if pipe.has_ended())
     }
 
     /// Publishes one version with the whole rows that have arrived, if there are any.
     ///
     /// # Errors
-    /// Errors of [`crate::update_delta()`]; [`crate::Error::Unreadable`] for a file that is not the one
-    /// that was followed. What was not published arrives again at the next call.
+    /// Errors of [`crate::update_delta()`]; [`crate::Error::Unreadable`] for a file or a slot that is not
+    /// the one that was followed, and for changes of a slot that do not state what happens to every key.
+    /// What was not published arrives again at the next call.
     pub fn step(&mut self, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Step> {
-        let Some(taken) = self.take()? else { return Ok(Step::default()) };
+        let taken = self.take()?;
+        let Some(taken) = taken else { return Ok(Step { trouble: self.trouble(), ..Step::default() }) };
         let _lock = lock_deltas(&self.options.update.file)?;
         let mut draft = Draft::open(&self.options.update.file, self.options.update.sign.as_ref())?;
-        let arrived = match taken {
-            Taken::FromPipe(arrived) => arrived,
-            Taken::Grown(length) => match self.read(&draft)? {
-                Some(arrived) => arrived,
-                None => {
-                    self.read_up_to = Some(length);
-                    return Ok(Step::default());
-                }
-            },
+        let Some(arrived) = self.arrived(taken, &draft)? else {
+            // A slot has passed what it had, and may have more.
+            return Ok(Step { arrived: !matches!(self.source, Source::File { .. }), ..Step::default() });
         };
         let was_empty = draft.is_empty();
         let outcome = self.publish(&mut draft, &arrived, rng, progress);
-        match &outcome {
-            Ok(_) => self.passed = arrived.after,
-            // More than a delta may have even after a merge: taken in smaller parts.
-            Err(Error::DeltaFull { .. })
-                if was_empty && self.pipe.is_none() && self.at_once > LEAST_AT_ONCE =>
-            {
-                self.at_once = (self.at_once / 2).max(LEAST_AT_ONCE);
-                return Ok(Step { arrived: true, ..Step::default() });
+        match outcome {
+            Ok(step) => {
+                self.passed.clone_from(&arrived.after);
+                #[cfg(feature = "postgres")]
+                self.acknowledge(step.published.is_some())?;
+                Ok(step)
             }
-            Err(_) => self.waiting = self.pipe.is_some().then_some(arrived),
+            Err(error) => self.refused(error, was_empty, arrived),
         }
-        outcome
+    }
+
+    /// Handles rows that were not published. More than a delta may have even after a merge are taken in
+    /// smaller parts.
+    fn refused(&mut self, error: Error, was_empty: bool, arrived: Arrived) -> Result<Step> {
+        let too_many = was_empty && matches!(error, Error::DeltaFull { .. });
+        let in_parts = match &mut self.source {
+            Source::File { at_once, .. } if too_many && *at_once > LEAST_AT_ONCE => {
+                *at_once = (*at_once / 2).max(LEAST_AT_ONCE);
+                true
+            }
+            Source::Pipe { waiting, .. } => {
+                *waiting = Some(arrived);
+                false
+            }
+            #[cfg(feature = "postgres")]
+            Source::Slot(slot) => too_many && slot.take_less(),
+            Source::File { .. } => false,
+        };
+        if in_parts { Ok(Step { arrived: true, ..Step::default() }) } else { Err(error) }
     }
 
     /// Looks for something new, without opening the database.
     fn take(&mut self) -> Result<Option<Taken>> {
-        let Some(pipe) = &mut self.pipe else {
-            let path = &self.options.update.changes;
-            let length = std::fs::metadata(path).map_err(Error::io("reading", path))?.len();
-            return Ok((self.read_up_to != Some(length)).then_some(Taken::Grown(length)));
-        };
-        let arrived = match self.waiting.take() {
-            Some(waiting) => Some(waiting),
-            None => pipe.arrived(self.format)?,
-        };
-        Ok(arrived.map(Taken::FromPipe))
+        match &mut self.source {
+            Source::File { read_up_to, .. } => {
+                let path = &self.options.update.changes;
+                let length = std::fs::metadata(path).map_err(Error::io("reading", path))?.len();
+                Ok((*read_up_to != Some(length)).then_some(Taken::Grown(length)))
+            }
+            Source::Pipe { pipe, waiting } => {
+                let arrived = match waiting.take() {
+                    Some(waiting) => Some(waiting),
+                    None => pipe.arrived(self.format)?,
+                };
+                Ok(arrived.map(Taken::FromPipe))
+            }
+            #[cfg(feature = "postgres")]
+            Source::Slot(slot) => Ok(slot.peek()?.map(Taken::FromSlot)),
+        }
     }
 
-    /// Reads what a file has after the place that the database states.
-    fn read(&self, draft: &Draft) -> Result<Option<Arrived>> {
+    /// The rows after the place that the database states.
+    fn arrived(&mut self, taken: Taken, draft: &Draft) -> Result<Option<Arrived>> {
         let stated = draft.followed.as_ref();
         let passed = self.passed.as_ref();
-        let from = passed.filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes));
-        file::arrived(&self.options.update.changes, self.format, from.or(stated), self.at_once)
+        let from =
+            passed.filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes)).or(stated);
+        match (taken, &mut self.source) {
+            (Taken::Grown(length), Source::File { read_up_to, at_once }) => {
+                let arrived = file::arrived(&self.options.update.changes, self.format, from, *at_once)?;
+                if arrived.is_none() {
+                    *read_up_to = Some(length);
+                }
+                Ok(arrived)
+            }
+            (Taken::FromPipe(arrived), _) => Ok(Some(arrived)),
+            #[cfg(feature = "postgres")]
+            (Taken::FromSlot(peeked), Source::Slot(slot)) => {
+                let key = self.options.update.columns(draft.metadata(), draft.longest())?.key;
+                slot.accept(&peeked, from, &key)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A failure of the source that may pass.
+    fn trouble(&mut self) -> Option<String> {
+        match &mut self.source {
+            #[cfg(feature = "postgres")]
+            Source::Slot(slot) => slot.take_trouble(),
+            _ => None,
+        }
+    }
+
+    /// Tells a slot what it need not keep any more: what is in a durable version, or changed nothing.
+    #[cfg(feature = "postgres")]
+    fn acknowledge(&mut self, published: bool) -> Result<()> {
+        match (&mut self.source, &self.passed) {
+            (Source::Slot(slot), Some(at)) if published => slot.published(at),
+            (Source::Slot(slot), Some(at)) => slot.unchanged(at.bytes)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     fn publish(
@@ -171,7 +241,7 @@ impl Follower {
             draft.followed.clone_from(&arrived.after);
         }
         let published = draft.publish(self.options.most, rng, progress)?;
-        Ok(Step { published, skipped, arrived: true })
+        Ok(Step { published, skipped, arrived: true, trouble: None })
     }
 
     /// Adds the rows that have arrived. Returns those that were skipped.

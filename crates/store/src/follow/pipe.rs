@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
-use super::file::Arrived;
+use super::arrived::Arrived;
 use super::rows::{first_row, lines, whole_rows};
 use crate::error::Result;
 use crate::source::Format;

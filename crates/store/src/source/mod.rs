@@ -76,7 +76,9 @@ pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
 pub use format::Format;
 pub(crate) use input::Input;
-pub(crate) use raw::records as raw_records;
-pub(crate) use read::{Rows, csv_columns, rows};
+#[cfg(feature = "postgres")]
+pub(crate) use json::{json_object, json_string};
+pub(crate) use raw::{PackedRecords, is_stream, records as raw_records, shape as raw_shape};
+pub(crate) use read::{Rows, csv_columns, rows, rows_each};
 pub(crate) use request::{Columns, Deletes, Request, Selection};
 pub use row::SkippedRow;

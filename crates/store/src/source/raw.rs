@@ -2,10 +2,10 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
-use memmap2::Mmap;
-use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Result as CoreResult, Shape};
+use papir_core::{
+    Blob, Error as CoreError, Progress, RecordBuffer, Records, Result as CoreResult, Shape, copy_packed,
+};
 
 use super::input::Input;
 use crate::error::{Error, Result};
@@ -23,15 +23,30 @@ const MAX_STREAM_BYTES: u64 = 16 << 30;
 /// [`Error::PartialRecord`], [`Error::Source`] if there are no records or for an invalid record
 /// length, [`Error::Unreadable`] for a stream that is too long, or [`CoreError::Io`].
 pub(crate) fn records(path: &Path, record_bytes: u64, progress: &dyn Progress) -> Result<Box<dyn Records>> {
-    let packed = match (is_standard_input(path), is_named_gzip(path)) {
-        (true, _) => all(Input::open(path, progress)?, MAX_STREAM_BYTES, "a file")?,
-        (false, true) => {
-            all(Input::open_unpacked(path, progress)?, MAX_STREAM_BYTES, "an uncompressed file")?
-        }
-        (false, false) => return Ok(Box::new(MappedRecords::open(path, record_bytes)?)),
-    };
+    if !is_stream(path) {
+        let map = map(path)?;
+        let (shape, bytes) = (shape(path, map.len() as u64, record_bytes)?, 0..map.len());
+        return Ok(Box::new(PackedRecords::new(shape, Blob::part_of(map, bytes)?)));
+    }
+    let instead = if is_standard_input(path) { "a file" } else { "an uncompressed file" };
+    let packed = all(Input::open_records(path, progress)?, MAX_STREAM_BYTES, instead)?;
     let shape = shape(path, packed.len() as u64, record_bytes)?;
     Ok(Box::new(RecordBuffer::from_packed(shape, packed)?))
+}
+
+/// Returns whether records are read as a stream, and not mapped.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    is_standard_input(path) || is_named_gzip(path)
+}
+
+impl<'a> Input<'a> {
+    /// Opens a stream of records.
+    ///
+    /// # Errors
+    /// [`CoreError::Io`].
+    pub(crate) fn open_records(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
+        if is_standard_input(path) { Self::open(path, progress) } else { Self::open_unpacked(path, progress) }
+    }
 }
 
 fn is_named_gzip(path: &Path) -> bool {
@@ -55,7 +70,7 @@ fn all(input: Input<'_>, most: u64, instead: &str) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`Error::PartialRecord`], or [`Error::Source`] with the errors of [`Shape::of_bytes`].
-fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
+pub(crate) fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
     // `Shape::of_bytes` refuses a record length of 0.
     let length = record_bytes.max(1);
     if !found.is_multiple_of(length) {
@@ -64,37 +79,26 @@ fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
     Shape::of_bytes(found / length, record_bytes).map_err(|error| Error::of_source(path)(error.into()))
 }
 
-/// Records of a mapped file.
-struct MappedRecords {
+/// Packed records, mostly of a mapped file.
+pub(crate) struct PackedRecords {
     shape: Shape,
-    map: Arc<Mmap>,
+    packed: Blob,
 }
 
-impl MappedRecords {
-    /// Maps a file of packed records of `record_bytes` bytes each.
-    ///
-    /// # Errors
-    /// Errors of the file, and of its [`shape`].
-    fn open(path: &Path, record_bytes: u64) -> Result<Self> {
-        let map = map(path)?;
-        let shape = shape(path, map.len() as u64, record_bytes)?;
-        Ok(Self { shape, map })
+impl PackedRecords {
+    /// Records of a shape; `packed` has its bytes.
+    pub(crate) fn new(shape: Shape, packed: Blob) -> Self {
+        Self { shape, packed }
     }
 }
 
-impl Records for MappedRecords {
+impl Records for PackedRecords {
     fn shape(&self) -> Shape {
         self.shape
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> CoreResult<()> {
-        let (length, end) = (self.shape.record_bytes(), first.saturating_add(count));
-        if end > self.shape.records() {
-            return Err(CoreError::IndexOutOfRange { found: end - 1, records: self.shape.records() });
-        }
-        CoreError::check_length("the buffer for packed records", out.len(), count as usize * length)?;
-        out.copy_from_slice(&self.map[first as usize * length..end as usize * length]);
-        Ok(())
+        copy_packed(&self.shape, &self.packed, first, count, out)
     }
 }
 

@@ -30,16 +30,32 @@ pub(crate) struct Rows {
 /// [`Error::MissingColumn`]; [`Error::Line`], [`Error::Row`] or [`Error::Unreadable`] for
 /// unreadable rows or files; [`Error::MissingFeature`]; or [`papir_core::Error::Io`].
 pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
-    let mut filter = RowFilter::new(request);
     let mut entries = Vec::new();
-    let bytes = read(request, progress, &mut |position, row| {
-        if let Some(row) = filter.keep(position, row)? {
-            let line = position.number(entries.len());
-            entries.push(Entry { key: row.key, value: row.value.unwrap_or_default(), line });
-        }
+    let (bytes, skipped) = rows_each(request, progress, &mut |entry| {
+        entries.push(entry);
         Ok(())
     })?;
-    Ok(Rows { entries, bytes, skipped: filter.skipped })
+    Ok(Rows { entries, bytes, skipped })
+}
+
+/// Passes all rows to `each`, as [`rows`] returns them. Returns the source's length in bytes and the
+/// skipped rows.
+///
+/// # Errors
+/// The errors of [`rows`] and of `each`.
+pub(crate) fn rows_each(
+    request: &Request<'_>,
+    progress: &dyn Progress,
+    each: &mut dyn FnMut(Entry) -> Result<()>,
+) -> Result<(u64, Vec<SkippedRow>)> {
+    let (mut filter, mut entries) = (RowFilter::new(request), 0);
+    let bytes = read(request, progress, &mut |position, row| {
+        let Some(row) = filter.keep(position, row)? else { return Ok(()) };
+        let line = position.number(entries);
+        entries += 1;
+        each(Entry { key: row.key, value: row.value.unwrap_or_default(), line })
+    })?;
+    Ok((bytes, filter.skipped))
 }
 
 /// The columns of a CSV file, in its order.

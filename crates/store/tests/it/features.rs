@@ -1,6 +1,8 @@
-//! Errors of a build without the features for Parquet, SQLite and object stores.
+//! Errors of a build without the features for Parquet, SQLite, PostgreSQL and object stores.
 
+use papir_postgres::Login;
 use papir_store::remote::{Location, Settings};
+use papir_store::{FollowOptions, Follower, OnBadRow, SlotOptions, UpdateOptions};
 
 use crate::common::{folder, keyed, refusal, source};
 
@@ -22,6 +24,14 @@ fn missing_features_are_named() {
         assert_eq!(error.code(), "missing_feature");
         assert_eq!(error.to_string(), format!("{} {text}", path.display()));
     }
+    let address = "postgres://db/words";
+    let login = Login { address: address.to_owned(), ..Login::default() };
+    let slot = SlotOptions { login, slot: "words".into(), publication: "words".into() };
+    let (update, on_bad) = (UpdateOptions::new(folder.path(), address), OnBadRow::Stop);
+    let followed = Follower::new(FollowOptions { update, on_bad, most: None, slot: Some(slot) });
+    let text = "is a PostgreSQL server, and this build of papir has no PostgreSQL support: build with the feature \
+         `postgres`";
+    assert_eq!(followed.err().unwrap().to_string(), format!("{address} {text}"));
     for url in
         ["s3://bucket/words.papir", "gs://bucket/words.papir", "az://bucket/words.papir", "file:///words"]
     {

@@ -37,6 +37,7 @@ impl Source {
             update: UpdateOptions { delete, ..UpdateOptions::new(&self.file, &self.path) },
             on_bad,
             most: None,
+            slot: None,
         }
     }
 
@@ -149,7 +150,7 @@ fn rows_that_do_not_fit_the_database_are_named() {
     let path = source(folder.path(), "changes.csv", "index,value\n3,ab\n12,cd\n10,ef\n");
     let of = |on_bad| {
         let update = UpdateOptions::new(&build.out, &path);
-        Follower::new(FollowOptions { update, on_bad, most: None }).unwrap()
+        Follower::new(FollowOptions { update, on_bad, most: None, slot: None }).unwrap()
     };
     let error = step(&mut of(OnBadRow::Stop)).unwrap_err().to_string();
     assert!(error.contains("line 3: record 12 is new: expected 11"), "{error}");

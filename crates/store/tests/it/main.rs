@@ -1,10 +1,11 @@
 //! Sources, snapshots and object stores, from file to lookup.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod bounded;
 mod changes;
 mod common;
 mod delta;
-#[cfg(not(any(feature = "cloud", feature = "parquet", feature = "sqlite")))]
+#[cfg(not(any(feature = "cloud", feature = "parquet", feature = "postgres", feature = "sqlite")))]
 mod features;
 mod fixtures;
 mod follow;
@@ -13,6 +14,8 @@ mod killed;
 mod remote;
 mod signed;
 mod signed_deltas;
+#[cfg(all(unix, feature = "postgres"))]
+mod slot;
 mod snapshot;
 mod sources;
 mod sources_rows;

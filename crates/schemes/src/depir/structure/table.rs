@@ -4,8 +4,8 @@
 //! Tables are made by fixing one variable at a time, so that work for common prefixes is shared: a
 //! few nanoseconds for each entry. An entry has one byte below 2⁸, otherwise two.
 
-use papir_core::scratch::Scratch;
-use papir_core::{AlignedBytes, Blob, Error, Result};
+use papir_core::scratch::{Scratch, find_or_make};
+use papir_core::{Blob, Error, Result};
 use papir_kernels::small_prime;
 
 use crate::depir::simplex::{Simplex, for_each_row, terms};
@@ -106,13 +106,12 @@ impl Table {
     ) -> Result<Option<Blob>> {
         let Some(bytes) = layout.bytes().filter(|&bytes| bytes > 0) else { return Ok(None) };
         let name = name(simplex, layout, coefficients);
-        if let Some(found) = scratch.find(&name, bytes)? {
-            return Ok(Some(found));
-        }
-        let mut entries = AlignedBytes::zeroed(bytes as usize);
         let fill = Fill { layout: *layout, powers: Powers::new(layout.prime, simplex.degree) };
-        fill.rows(simplex, coefficients, 0, &mut entries.bytes_mut());
-        scratch.keep(&name, entries).map(Some)
+        let entries = find_or_make(scratch, &name, bytes as usize, |entries| {
+            fill.rows(simplex, coefficients, 0, &mut entries.bytes_mut());
+            Ok(())
+        });
+        entries.map(Some)
     }
 
     /// j.

@@ -11,7 +11,7 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Progress, Records, Result};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
-use papir_lattice::selection::place;
+use papir_lattice::selection::{matrix_bytes, place};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -161,9 +161,10 @@ impl<V: Variant> Server<V> {
 fn split_hint<V: Variant>(params: &Params<V>, hint: &[u32], progress: &dyn Progress) -> Result<AlignedBytes> {
     let (units, words) = (params.layout.units, params.layout.unit_layout.unit_bytes * N);
     progress.stage("digits", units as u64);
-    encode_columns((params.selection.matrix_rows(), units), progress, |unit| {
-        Ok(column(params, &hint[unit * words..][..words]))
-    })
+    let mut tiles = AlignedBytes::zeroed(matrix_bytes(params.selection.matrix_rows(), units) as usize);
+    let of_unit = |unit: usize| Ok(column(params, &hint[unit * words..][..words]));
+    encode_columns(&mut tiles, units, progress, of_unit)?;
+    Ok(tiles)
 }
 
 /// One column: of the B·n words of a unit, padding rows included.

@@ -72,15 +72,16 @@ impl Layout {
     }
 }
 
-/// Encodes all records.
+/// Encodes all records in zeroed memory of [`Layout::matrix_bytes`].
 pub(super) fn encode(
     layout: &Layout,
     seed: &Seed,
     records: &dyn Records,
+    tiles: &mut AlignedBytes,
     progress: &dyn Progress,
-) -> Result<AlignedBytes> {
+) -> Result<()> {
     progress.stage("encode", layout.columns as u64);
-    encode_columns((layout.rows(), layout.columns), progress, |column| {
+    encode_columns(tiles, layout.columns, progress, |column| {
         let first = (column * layout.blocks) as u64;
         let mut bytes = vec![0; layout.blocks * layout.unit_layout.unit_bytes];
         layout.unit_layout.read(records, first, &mut bytes)?;

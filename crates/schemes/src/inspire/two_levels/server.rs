@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
+use papir_core::scratch::{InMemory, Scratch, find_or_make};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, BlobSlice, Change, Description, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Description, Progress, Records, Result};
 use papir_kernels::matvec_i16;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
 use papir_lattice::packing::{Bodies, OnlineKey, Preprocessed, RingPacking};
@@ -70,13 +71,25 @@ pub(super) struct Parts {
 pub(super) struct Keys(Vec<OnlineKey<Expanded>>);
 
 impl scheme::Server<Inspire2> for Server {
+    const BOUNDED_MEMORY: bool = true;
+
     fn setup(
         params: Params,
         records: &dyn Records,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        Self::prepare(params, Seed::random(rng), records, progress)
+        Self::setup_resumable(params, records, &mut InMemory, rng, progress)
+    }
+
+    fn setup_resumable(
+        params: Params,
+        records: &dyn Records,
+        scratch: &mut dyn Scratch,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        Self::prepare_in(params, Seed::random(rng), records, scratch, progress)
     }
 
     fn params(&self) -> &Params {
@@ -139,7 +152,8 @@ impl scheme::Server<Inspire2> for Server {
         }
         let (params, seed, packings) = (&self.params, &self.public.seed, &self.packings);
         let first = [self.parts.matrices.bytes(), self.parts.digits.bytes()].map(AlignedBytes::copy_of);
-        let parts = pack_parts((params, seed, packings), tiles, first, &touched, progress)?;
+        let keys = (params, seed, packings);
+        let parts = pack_parts(keys, tiles.into(), first, &touched, &mut InMemory, progress)?;
         Ok(Self::assemble(params.clone(), *seed, packings.clone(), parts))
     }
 
@@ -184,12 +198,28 @@ impl Server {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(NAME, params.layout().shape(), records)?;
-        let tiles = encode(params.layout(), &seed, records, progress)?;
+        Self::prepare_in(params, seed, records, &mut InMemory, progress)
+    }
+
+    /// [`Server::prepare`] in memory of `scratch`, where the encoded matrix is kept.
+    fn prepare_in(
+        params: Params,
+        seed: Seed,
+        records: &dyn Records,
+        scratch: &mut dyn Scratch,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let layout = params.layout();
+        check_source(NAME, layout.shape(), records)?;
+        let tiles = find_or_make(scratch, DATABASE, layout.matrix_bytes() as usize, |tiles| {
+            encode(layout, &seed, records, tiles, progress)
+        })?;
         let packings = Packings::new(&params, &seed)?;
-        let first = [params.pack_bytes(0) as usize, 2 * params.digit_words()].map(AlignedBytes::zeroed);
-        let all = vec![true; params.layout().blocks];
-        let parts = pack_parts((&params, &seed, &packings), tiles, first, &all, progress)?;
+        let matrices = scratch.zeroed(MATRICES, params.pack_bytes(0) as usize)?;
+        let digits = scratch.zeroed(DIGITS, 2 * params.digit_words())?;
+        let all = vec![true; layout.blocks];
+        let (first, keys) = ([matrices, digits], (&params, &seed, &packings));
+        let parts = pack_parts(keys, tiles, first, &all, scratch, progress)?;
         Ok(Self::assemble(params, seed, packings, parts))
     }
 
@@ -301,13 +331,14 @@ impl Server {
 /// matrices and digits of the first level have those of its other packs.
 fn pack_parts(
     (params, seed, packings): (&Params, &Seed, &Packings),
-    tiles: AlignedBytes,
+    tiles: Blob,
     [mut matrices, mut digits]: [AlignedBytes; 2],
     wanted: &[bool],
+    scratch: &mut dyn Scratch,
     progress: &dyn Progress,
 ) -> Result<Parts> {
     let packs = params.literal().packs()[0];
-    let tiles = BlobSlice::new(tiles.into(), DATABASE)?;
+    let tiles = BlobSlice::new(tiles, DATABASE)?;
     progress.stage("pack", (count(wanted) + packs) as u64);
     let first = row_masks(params, seed, 0, &tiles, progress);
     let of_block = move |block| first.of_pack(block);
@@ -317,7 +348,7 @@ fn pack_parts(
     let digits = BlobSlice::new(digits.into(), DIGITS)?;
     let masks = row_masks(params, seed, 1, &digits, progress);
     let of_pack = move |pack| masks.of_pack(pack);
-    let second = PreparedPacks::prepare(SECOND, packings.packing(1), packs, of_pack)?;
+    let second = PreparedPacks::prepare(SECOND, packings.packing(1), packs, of_pack, scratch)?;
     Ok(Parts { tiles, matrices: BlobSlice::new(matrices.into(), MATRICES)?, digits, second })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use papir_core::scratch::InMemory;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, Error, Progress, Result};
 use papir_lattice::mod_switch::PowerSwitch;
@@ -70,7 +71,8 @@ impl<F: Family> PackedMatrix<F> {
         progress.stage("pack", count as u64);
         let masks = row_masks(params, seed, &tiles, progress);
         let names = names(params.scheme);
-        let packs = PreparedPacks::prepare(names, &packing, count, |pack| masks.of_pack(pack))?;
+        let packs =
+            PreparedPacks::prepare(names, &packing, count, |pack| masks.of_pack(pack), &mut InMemory)?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 

@@ -2,7 +2,6 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `address`, `pass_file` | the address, the password, TLS |
 //! | `sessions` | connections to the primary, and their pool |
 //! | `durability` | settings under which a commit is never lost |
 //! | `schema`, `origin` | the tables' definitions; the history that they belong to |
@@ -12,11 +11,9 @@
 //! A claim of a ticket number is one row, inserted unless it exists. So the database itself holds
 //! that a number belongs to one query, whatever services and clients do.
 
-mod address;
 mod durability;
 mod keys;
 mod origin;
-mod pass_file;
 mod schema;
 mod sessions;
 mod tables;

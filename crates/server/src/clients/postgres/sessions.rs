@@ -4,13 +4,11 @@ use std::error::Error as _;
 use std::thread;
 use std::time::Duration;
 
-use postgres::config::SslMode;
-use postgres::{Client, Config, NoTls};
+use papir_postgres::{Connector, Login};
+use postgres::Client;
 use r2d2::{HandleError, ManageConnection, Pool, PooledConnection};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{address, durability, origin, schema};
-use crate::clients::config::PostgresConfig;
+use super::{durability, origin, schema};
 use crate::clients::error::StoreError;
 use crate::clients::tables::Result;
 
@@ -27,21 +25,12 @@ const TIMEOUTS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s';
 pub(super) struct Sessions(Option<Pool<Primary>>);
 
 /// Connects to the primary.
-struct Primary {
-    config: Config,
-    /// `None` without TLS.
-    tls: Option<MakeRustlsConnect>,
-}
+struct Primary(Connector);
 
 impl Sessions {
     /// Connects, and creates the tables unless they exist.
-    pub(super) fn open(place: &PostgresConfig) -> Result<Self> {
-        let config = address::parse(place)?;
-        let tls = match config.get_ssl_mode() {
-            SslMode::Disable => None,
-            _ => Some(address::tls(place)?),
-        };
-        let primary = Primary { config, tls };
+    pub(super) fn open(login: &Login) -> Result<Self> {
+        let primary = Primary(Connector::new(login)?);
         let mut client = primary.checked()?;
         let (system, timeline) = origin::current(&mut client)?;
         schema::create(&mut client, (system, &timeline))?;
@@ -70,10 +59,7 @@ impl Drop for Sessions {
 impl Primary {
     /// A connection to a primary whose settings are safe.
     fn checked(&self) -> Result<Client> {
-        let mut client = match &self.tls {
-            Some(tls) => self.config.connect(tls.clone())?,
-            None => self.config.connect(NoTls)?,
-        };
+        let mut client = self.0.connect()?;
         client.batch_execute(TIMEOUTS)?;
         durability::check(&mut client)?;
         Ok(client)
@@ -114,6 +100,12 @@ impl From<postgres::Error> for StoreError {
     fn from(error: postgres::Error) -> Self {
         let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
         Self::of_storage(format!("{error}{source}"))
+    }
+}
+
+impl From<papir_postgres::Error> for StoreError {
+    fn from(error: papir_postgres::Error) -> Self {
+        Self::other(error.to_string())
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use papir_core::Version;
+use papir_postgres::Login;
 use postgres::types::{ToSql, Type};
 use postgres::{IsolationLevel, Row as Found, Transaction};
 
 use super::sessions::Sessions;
-use crate::clients::config::PostgresConfig;
 use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
 use crate::clients::numbers::{Claim, Numbers, TicketKey};
@@ -32,10 +32,10 @@ pub(in crate::clients) struct Shared {
 
 impl Shared {
     /// Connects, and creates the tables unless they exist.
-    pub(in crate::clients) fn open(place: &PostgresConfig) -> Result<Self> {
+    pub(in crate::clients) fn open(login: &Login) -> Result<Self> {
         let mut service = [0; 16];
         getrandom::fill(&mut service).map_err(|error| std::io::Error::other(error.to_string()))?;
-        let sessions = Arc::new(Sessions::open(place)?);
+        let sessions = Arc::new(Sessions::open(login)?);
         Ok(Self { sessions, service, failing: AtomicBool::new(false) })
     }
 
@@ -383,8 +383,8 @@ mod tests {
     fn services_share_the_work_and_know_each_others_versions() {
         let server = Server::start("");
         let (address, password) = (server.address("papir"), Some(PASSWORD.to_owned()));
-        let place = PostgresConfig { address, password, ..PostgresConfig::default() };
-        let [one, two] = [(); 2].map(|()| Shared::open(&place).unwrap());
+        let login = Login { address, password, ..Login::default() };
+        let [one, two] = [(); 2].map(|()| Shared::open(&login).unwrap());
         let [old, new] = [1, 2].map(|byte| Version([byte; 8]));
         let reserve =
             |service: &Shared, number| service.reserve_ticket(ClientId::of(7), old, number).unwrap();

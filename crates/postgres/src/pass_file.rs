@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::clients::error::StoreError;
-use crate::clients::tables::Result;
+use crate::error::{Error, Result};
 
 /// Longest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -15,9 +14,8 @@ const MAX_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// A file that cannot be read, or that others can read.
-pub(super) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
-    let failed =
-        |reason: String| StoreError::other(format!("the password file {}: {reason}", path.display()));
+pub(crate) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
+    let failed = |reason: String| Error::new(format!("the password file {}: {reason}", path.display()));
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
     #[cfg(unix)]
     {

@@ -11,10 +11,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::pass_file;
-use crate::clients::config::PostgresConfig;
-use crate::clients::error::StoreError;
-use crate::clients::tables::Result;
+use crate::error::{Error, Result};
+use crate::login::Login;
+use crate::pass_file;
 
 /// Timeout of a connection attempt to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,19 +21,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Parses the address, and adds what it leaves open: the password, timeouts, the primary only.
-pub(super) fn parse(place: &PostgresConfig) -> Result<Config> {
+pub(crate) fn parse(login: &Login) -> Result<Config> {
     let mut config: Config =
-        place.address.parse().map_err(|error| StoreError::other(format!("its address: {error}")))?;
+        login.address.parse().map_err(|error| Error::new(format!("its address: {error}")))?;
     if config.get_password().is_some() {
-        return Err(StoreError::other(
+        return Err(Error::new(
             "its address contains a password, which others on this machine can read: \
              give it in PGPASSWORD, or in the file that PGPASSFILE names",
         ));
     }
     if config.get_hosts().is_empty() {
-        return Err(StoreError::other("its address names no host: expected postgres://HOST/DATABASE"));
+        return Err(Error::new("its address names no host: expected postgres://HOST/DATABASE"));
     }
-    if let Some(password) = password(place, &config)? {
+    if let Some(password) = password(login, &config)? {
         config.password(password);
     }
     config
@@ -55,11 +54,11 @@ pub(super) fn parse(place: &PostgresConfig) -> Result<Config> {
     Ok(config)
 }
 
-fn password(place: &PostgresConfig, config: &Config) -> Result<Option<String>> {
-    if place.password.is_some() {
-        return Ok(place.password.clone());
+fn password(login: &Login, config: &Config) -> Result<Option<String>> {
+    if login.password.is_some() {
+        return Ok(login.password.clone());
     }
-    let Some(file) = &place.pass_file else {
+    let Some(file) = &login.pass_file else {
         return Ok(None);
     };
     let user = config.get_user().unwrap_or_default();
@@ -84,19 +83,19 @@ fn is_local(config: &Config) -> bool {
 }
 
 /// TLS that verifies the server's certificate against the public roots, or those of a file.
-pub(super) fn tls(place: &PostgresConfig) -> Result<MakeRustlsConnect> {
-    let roots = match &place.root_certificates {
+pub(crate) fn tls(login: &Login) -> Result<MakeRustlsConnect> {
+    let roots = match &login.root_certificates {
         Some(path) => roots_of(path)?,
         None => RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() },
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| StoreError::other(format!("TLS: {error}")))?;
+    let builder = builder.map_err(|error| Error::new(format!("TLS: {error}")))?;
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
 fn roots_of(path: &Path) -> Result<RootCertStore> {
-    let failed = |reason: String| StoreError::other(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
+    let failed = |reason: String| Error::new(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))? {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;
@@ -110,24 +109,24 @@ fn roots_of(path: &Path) -> Result<RootCertStore> {
 mod tests {
     use super::*;
 
-    fn place(address: &str) -> PostgresConfig {
-        PostgresConfig { address: address.to_owned(), ..PostgresConfig::default() }
+    fn login(address: &str) -> Login {
+        Login { address: address.to_owned(), ..Login::default() }
     }
 
     #[test]
     fn passwords_come_from_the_environment_only() {
-        let error = parse(&place("postgres://papir:secret@db/papir")).unwrap_err().to_string();
+        let error = parse(&login("postgres://papir:secret@db/papir")).unwrap_err().to_string();
         assert!(error.contains("PGPASSFILE") && !error.contains("secret"), "{error}");
-        assert!(parse(&place("postgres:///papir")).unwrap_err().to_string().contains("no host"));
-        assert!(parse(&place("postgres://db:port/papir")).is_err());
-        let with = PostgresConfig { password: Some("secret".into()), ..place("postgres://papir@db/papir") };
+        assert!(parse(&login("postgres:///papir")).unwrap_err().to_string().contains("no host"));
+        assert!(parse(&login("postgres://db:port/papir")).is_err());
+        let with = Login { password: Some("secret".into()), ..login("postgres://papir@db/papir") };
         assert_eq!(parse(&with).unwrap().get_password(), Some(&b"secret"[..]));
         assert!(!format!("{with:?}").contains("secret"));
     }
 
     #[test]
     fn tls_is_left_out_on_this_machine_only() {
-        let mode = |address: &str| parse(&place(address)).unwrap().get_ssl_mode();
+        let mode = |address: &str| parse(&login(address)).unwrap().get_ssl_mode();
         for local in ["postgres://localhost/a", "postgres://127.0.0.1,[::1]/a", "postgres://%2Frun%2Fpg/a"] {
             assert_eq!(mode(local), SslMode::Disable, "{local}");
         }

@@ -1,0 +1,146 @@
+//! Builds a table from entries in storage.
+
+use papir_core::scratch::Scratch;
+use papir_core::{AlignedBytes, Blob, Error as CoreError, Progress, Shape};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+
+use super::items::ItemRuns;
+use super::rows::EntryRuns;
+use super::{RUNS, Storage};
+use crate::arrange::{SEEDS, entry_number, items_of, too_many};
+use crate::bucket::EntryFormat;
+use crate::dimensions::{Dimensions, Lengths};
+use crate::entry::Pair;
+use crate::error::{Error, Result};
+use crate::fill::fill;
+use crate::hash::{Seeds, random_seed};
+use crate::ids::ID_BYTES;
+use crate::items::Item;
+use crate::layout::KeywordLayout;
+use crate::options::{OnDuplicate, TableOptions};
+use crate::placement::place_all;
+use crate::table::TableReport;
+
+/// A keyword table whose buckets and ids are outside memory.
+pub struct SpilledTable {
+    /// The public layout, with which clients find keys.
+    pub layout: KeywordLayout,
+    /// The buckets, packed records of the layout's length.
+    pub buckets: Blob,
+    /// The ids of the keys, as [`crate::KeyIds::encode`] gives them.
+    pub ids: Blob,
+    /// Sizes of the table.
+    pub report: TableReport,
+}
+
+/// Name of the part with the buckets.
+pub const BUCKETS: &str = "buckets";
+/// Name of the part with the ids.
+pub const IDS: &str = "ids";
+
+/// Arranges entries in a table. Runs and parts are in `place`. The result is that of [`crate::build`] with
+/// the same random bytes.
+///
+/// # Errors
+/// Those of [`crate::build`] and of `place`.
+pub fn build(
+    entries: &mut EntryRuns,
+    options: &TableOptions,
+    place: &mut (impl Storage + Scratch),
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<SpilledTable> {
+    let Summary { lengths, duplicates, key_bytes } = summarize(entries, options.on_duplicate, progress)?;
+    let dimensions = Dimensions::choose(options.bucket, &lengths)?;
+    let (longest, room) = (lengths.longest as u32, options.room()?);
+    entry_number(lengths.count as usize - 1)?;
+    let mut ids = place.zeroed(IDS, lengths.count as usize * ID_BYTES)?;
+    for _ in 0..SEEDS {
+        let seeds = Seeds { placement: random_seed(rng), ..entries.seeds };
+        let hashing = Hashing { seeds, format: dimensions.format, rule: options.on_duplicate };
+        let mut items = hashing.spill(entries, lengths.count, &mut ids, place, progress)?;
+        let weights = items.weights;
+        let (grid, pilots) = place_all(&mut items, &weights, &dimensions, room, progress)?;
+        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
+        let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
+        let mut buckets = place.zeroed(BUCKETS, shape.total_bytes() as usize)?;
+        if fill(&mut items, &layout, buckets.bytes_mut(), progress)? {
+            let report = TableReport::new(lengths.count, lengths.total, &layout);
+            let report = TableReport { duplicates, key_bytes: Some(key_bytes), ..report };
+            let (buckets, ids) = (place.keep(BUCKETS, buckets)?, place.keep(IDS, ids)?);
+            return Ok(SpilledTable { layout, buckets, ids, report });
+        }
+    }
+    Err(too_many(lengths.count))
+}
+
+/// What is known of the entries that are kept.
+struct Summary {
+    lengths: Lengths,
+    duplicates: u64,
+    key_bytes: u64,
+}
+
+/// Sorts all runs once.
+///
+/// # Errors
+/// [`CoreError::EmptyDatabase`], and [`Error::DuplicateKey`] for the first refused entry of the source.
+fn summarize(entries: &mut EntryRuns, rule: OnDuplicate, progress: &dyn Progress) -> Result<Summary> {
+    progress.stage("naming keys", RUNS as u64);
+    let (mut lengths, mut refused) = (None, None::<(u64, Error)>);
+    let (mut duplicates, mut key_bytes) = (0, 0);
+    for run in EntryRuns::all() {
+        let sorted = entries.read(run, rule)?;
+        lengths = sorted.lengths().fold(lengths, Lengths::and);
+        duplicates += sorted.duplicates;
+        key_bytes += sorted.key_bytes();
+        refused = [refused, sorted.refused].into_iter().flatten().min_by_key(|(line, _)| *line);
+        progress.advance(1);
+    }
+    match (refused, lengths) {
+        (Some((_, error)), _) => Err(error),
+        (None, None) => Err(CoreError::EmptyDatabase.into()),
+        (None, Some(lengths)) => Ok(Summary { lengths, duplicates, key_bytes }),
+    }
+}
+
+/// The hashing of all chunks under a placement seed.
+struct Hashing {
+    seeds: Seeds,
+    format: EntryFormat,
+    rule: OnDuplicate,
+}
+
+impl Hashing {
+    /// Writes the items of all entries to storage, and all ids.
+    fn spill(
+        &self,
+        entries: &mut EntryRuns,
+        count: u64,
+        ids: &mut AlignedBytes,
+        storage: &mut dyn Storage,
+        progress: &dyn Progress,
+    ) -> Result<ItemRuns> {
+        progress.stage("hashing keys", count);
+        let mut items = ItemRuns::new(storage)?;
+        let (mut ids, mut first) = (ids.bytes_mut(), 0u32);
+        for run in EntryRuns::all() {
+            let sorted = entries.read(run, self.rule)?;
+            let (now, rest) = ids.split_at_mut(sorted.len() * ID_BYTES);
+            sorted.pairs().zip(now.par_chunks_exact_mut(ID_BYTES)).for_each(|(pair, out)| {
+                out.copy_from_slice(&pair.id.0);
+            });
+            let of_pair = |(number, pair): (usize, Pair<_>)| {
+                items_of(first + number as u32, &pair, &self.format, &self.seeds)
+            };
+            let chunks: Vec<Item> = sorted.pairs().enumerate().flat_map_iter(of_pair).collect();
+            for item in &chunks {
+                items.add(item, sorted.value((item.entry - first) as usize), &self.format)?;
+            }
+            (ids, first) = (rest, first.wrapping_add(sorted.len() as u32));
+            progress.advance(sorted.len() as u64);
+        }
+        Ok(items)
+    }
+}

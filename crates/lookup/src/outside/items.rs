@@ -1,0 +1,133 @@
+//! Items and their entries in runs by the hash that chooses their region.
+
+use std::ops::Range;
+
+use papir_core::codec::Reader;
+
+use super::{RUNS, Runs, Storage, end_of, run_of};
+use crate::bucket::EntryFormat;
+use crate::error::Result;
+use crate::grid::Grid;
+use crate::hash::KeyHash;
+use crate::items::{Item, Items, Purpose, Window};
+use crate::weights::Weights;
+
+/// All items of a table, in storage.
+pub(super) struct ItemRuns {
+    items: Box<dyn Runs>,
+    /// The entries of the items, as buckets hold them, in the same order.
+    entries: Box<dyn Runs>,
+    /// The entry that is being added.
+    entry: Vec<u8>,
+    pub(super) weights: Weights,
+}
+
+impl ItemRuns {
+    pub(super) fn new(storage: &mut dyn Storage) -> Result<Self> {
+        let (items, entries) = (storage.runs("items")?, storage.runs("chunks")?);
+        Ok(Self { items, entries, entry: Vec::new(), weights: Weights::default() })
+    }
+
+    /// Adds an item of a value.
+    pub(super) fn add(&mut self, item: &Item, value: &[u8], format: &EntryFormat) -> Result<()> {
+        let run = run_of(item.hash.pilot_hash);
+        let KeyHash { tag, pilot_hash, bucket_hash } = item.hash;
+        let hash = [tag, pilot_hash, bucket_hash].map(u64::to_le_bytes);
+        let numbers = [item.entry, item.chunk, item.bytes].map(u32::to_le_bytes);
+        self.items.append(run, &[hash.as_flattened(), numbers.as_flattened()])?;
+        self.entry.resize(item.bytes as usize, 0);
+        format.write(&mut self.entry, tag, format.rest(value, item.chunk));
+        self.entries.append(run, &[&self.entry])?;
+        self.weights.add(item);
+        Ok(())
+    }
+
+    /// Appends a run to the items that are loaded.
+    fn load(&mut self, run: usize, purpose: Purpose, loaded: &mut Loaded) -> Result<()> {
+        let bytes = self.items.read(run)?;
+        let mut reader = Reader::new("a run of items", &bytes);
+        let mut at = 0;
+        while !reader.is_empty() {
+            let hash = KeyHash { tag: reader.u64()?, pilot_hash: reader.u64()?, bucket_hash: reader.u64()? };
+            let (entry, chunk, bytes) = (reader.u32()?, reader.u32()?, reader.u32()?);
+            loaded.items.push(Item { hash, entry, chunk, bytes });
+            if purpose == Purpose::Write {
+                loaded.places.push(Place { run: run as u32, at });
+            }
+            at += u64::from(bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Items for ItemRuns {
+    /// The last region of a run may continue in the next one. Its items wait for that.
+    fn each_window(
+        &mut self,
+        grid: Grid,
+        purpose: Purpose,
+        each: &mut dyn FnMut(Range<u32>, &dyn Window) -> Result<bool>,
+    ) -> Result<bool> {
+        if purpose == Purpose::Write {
+            self.entries.seal()?;
+        }
+        let (mut waiting, mut first) = (Loaded::default(), 0);
+        for run in 0..RUNS {
+            self.load(run, purpose, &mut waiting)?;
+            let end = end_of(run).map_or(grid.regions, |hash| grid.region(hash));
+            if end > first {
+                let loaded = waiting.split_below(grid, end);
+                if !each(first..end, &Whole { loaded, entries: self.entries.as_ref() })? {
+                    return Ok(false);
+                }
+                first = end;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The place of an entry in storage.
+#[derive(Clone, Copy)]
+struct Place {
+    run: u32,
+    at: u64,
+}
+
+/// Items in memory. Those loaded for placement have no places.
+#[derive(Default)]
+struct Loaded {
+    items: Vec<Item>,
+    places: Vec<Place>,
+}
+
+impl Loaded {
+    /// Takes out the items of regions before `end`.
+    fn split_below(&mut self, grid: Grid, end: u32) -> Self {
+        let all = std::mem::take(self);
+        let mut below = Self::default();
+        for (number, item) in all.items.into_iter().enumerate() {
+            let part = if grid.region(item.hash.pilot_hash) < end { &mut below } else { &mut *self };
+            part.items.push(item);
+            part.places.extend(all.places.get(number));
+        }
+        below
+    }
+}
+
+/// All items of consecutive regions.
+struct Whole<'a> {
+    loaded: Loaded,
+    entries: &'a dyn Runs,
+}
+
+impl Window for Whole<'_> {
+    fn items(&self) -> &[Item] {
+        &self.loaded.items
+    }
+
+    fn write(&self, number: u32, free: &mut [u8]) {
+        let (item, place) = (&self.loaded.items[number as usize], self.loaded.places[number as usize]);
+        self.entries.copy(place.run as usize, place.at, &mut free[..item.bytes as usize]);
+    }
+}

@@ -1,0 +1,73 @@
+//! Tables of more entries than fit in memory.
+//!
+//! Entries go to storage in runs, by the first bits of their ids. Each run fits in memory: it is sorted,
+//! and its duplicates are resolved. The chunks of all values go to storage again, in runs by the first
+//! bits of the hash that chooses their region. Since that hash grows with the region, a run has the items
+//! of consecutive regions, which are placed and written like a table in memory. The result has the same
+//! bytes as [`crate::build`] gives.
+//!
+//! | step | function |
+//! |---|---|
+//! | entry → run of ids | [`EntryRuns::add`] |
+//! | runs → buckets and layout | [`build()`] |
+
+mod build;
+mod items;
+mod rows;
+
+use papir_core::Result as CoreResult;
+
+pub use build::{BUCKETS, IDS, SpilledTable, build};
+pub use rows::EntryRuns;
+
+/// log₂ of the number of runs. Of 10⁹ keys with 64 bytes each, a run has about 200 MB.
+const LOG_RUNS: u32 = 9;
+/// Number of runs of one kind.
+pub const RUNS: usize = 1 << LOG_RUNS;
+
+/// Bytes in storage, as [`RUNS`] runs. Each run is appended to, then read whole or by parts.
+pub trait Runs: Sync {
+    /// Appends consecutive parts to a run.
+    ///
+    /// # Errors
+    /// Errors of the storage, such as a full disk.
+    fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()>;
+
+    /// Reads all bytes of a run, in the order of their appends.
+    ///
+    /// # Errors
+    /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] for a run that does not fit in the
+    /// memory allowed.
+    fn read(&mut self, run: usize) -> CoreResult<Vec<u8>>;
+
+    /// Ends the appends. From then on, parts can be copied.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    fn seal(&mut self) -> CoreResult<()>;
+
+    /// Copies the bytes of a sealed run from `at` on.
+    ///
+    /// # Panics
+    /// If the run is not sealed or is shorter.
+    fn copy(&self, run: usize, at: u64, out: &mut [u8]);
+}
+
+/// Makes empty runs.
+pub trait Storage {
+    /// New runs. `kind` names them.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>>;
+}
+
+/// The run of a number, by its first bits.
+fn run_of(number: u64) -> usize {
+    (number >> (u64::BITS - LOG_RUNS)) as usize
+}
+
+/// The least number of the run after this one; `None` after the last run.
+fn end_of(run: usize) -> Option<u64> {
+    (run + 1 < RUNS).then(|| (run as u64 + 1) << (u64::BITS - LOG_RUNS))
+}

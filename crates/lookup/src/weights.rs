@@ -1,0 +1,71 @@
+//! Size of a table for items of different lengths.
+
+use crate::grid::Grid;
+use crate::items::Item;
+
+/// Statistics of the items' lengths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weights {
+    pub(crate) items: u64,
+    /// Bytes of all items.
+    bytes: u64,
+    /// Sum of their squares.
+    squares: f64,
+}
+
+impl Weights {
+    /// The statistics of some items.
+    pub(crate) fn of(items: &[Item]) -> Self {
+        let mut weights = Self::default();
+        items.iter().for_each(|item| weights.add(item));
+        weights
+    }
+
+    pub(crate) fn add(&mut self, item: &Item) {
+        self.items += 1;
+        self.bytes += u64::from(item.bytes);
+        self.squares += f64::from(item.bytes).powi(2);
+    }
+
+    /// Items of typical length that fill a bucket: capacity · Σ bytes / Σ bytes². The load of a
+    /// bucket varies as if it held this many equal items.
+    fn slots(&self, capacity: u32) -> f64 {
+        f64::from(capacity) * self.bytes as f64 / self.squares
+    }
+
+    /// items · Σ bytes² / (Σ bytes)²: 1 for items of one length, large if a few fill most buckets.
+    fn skew(&self) -> f64 {
+        self.items as f64 * self.squares / (self.bytes as f64).powi(2)
+    }
+
+    /// The minimum number of buckets: no byte is left free.
+    pub(crate) fn least(&self, capacity: u32) -> u64 {
+        self.bytes.div_ceil(capacity.into()).max(1)
+    }
+
+    /// The grid for at least `records` buckets.
+    pub(crate) fn grid(&self, records: u64, capacity: u32) -> Grid {
+        let slots = self.slots(capacity);
+        let region_buckets = if slots >= MANY_SLOTS { 16.0 } else { REGION_ITEMS / slots };
+        let regions = (records as f64 / region_buckets).round().max(1.0) as u64;
+        let pilots = if slots >= MANY_SLOTS {
+            1
+        } else {
+            (self.items as f64 / regions as f64 / self.keys_per_pilot(slots)).ceil().max(1.0) as u32
+        };
+        Grid { regions: regions as u32, buckets: records.div_ceil(regions) as u32, pilots }
+    }
+
+    /// Number of keys per pilot in a region of many pilots. More keys give a smaller layout and a
+    /// larger table: this number gives tables of 1.04 (one slot) to 1.2 (40 slots) times the bytes
+    /// of their items, as `tests/it/overhead.rs` measures. If a few long items fill most buckets,
+    /// the other keys have few buckets left, and fewer of them can share a pilot.
+    fn keys_per_pilot(&self, slots: f64) -> f64 {
+        ((4.0 + 1.5 * slots) / self.skew()).max(2.5)
+    }
+}
+
+/// Minimum number of items per bucket for regions with a single pilot.
+pub(crate) const MANY_SLOTS: f64 = 48.0;
+/// Items per region of many pilots.
+const REGION_ITEMS: f64 = 16384.0;

@@ -1,0 +1,210 @@
+//! The folder of a build: its lock, its options and seed, and its parts.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use papir_core::scratch::Scratch;
+use papir_core::{AlignedBytes, Blob, Result as CoreResult};
+use papir_lookup::outside::{Runs, Storage};
+use rand_core::CryptoRng;
+use serde::{Deserialize, Serialize};
+
+use super::random::{BuildRng, SEED_BYTES};
+use super::runs::{RunFile, io};
+use crate::build::options::BuildOptions;
+use crate::error::{Error, Result};
+use crate::map::{create_mapped, map_blob};
+use crate::names::is_standard_input;
+use crate::publish::split;
+
+/// Suffix of the folder's name.
+const FOLDER: &str = ".papir-build";
+/// The file that a running build has locked.
+const LOCK: &str = "lock";
+/// The file with the build's options and seed.
+const BUILD: &str = "build.json";
+/// Suffix of an unfinished part.
+const UNFINISHED: &str = ".unfinished";
+
+/// What the parts of a folder depend on.
+#[derive(Serialize, Deserialize)]
+struct Build {
+    /// Version of the program, the source's length and time, and the options; `None` for a source that is
+    /// never the same.
+    of: Option<String>,
+    /// The seed of all random bytes.
+    seed: [u8; SEED_BYTES],
+}
+
+/// A folder beside the snapshot that is built.
+pub(in crate::build) struct BuildFolder {
+    folder: PathBuf,
+    /// Locked until the build ends.
+    _lock: File,
+    build: Build,
+    /// The memory of the build in bytes.
+    memory: u64,
+    /// Whether a part is finished, so that an interrupted build can continue.
+    started: bool,
+}
+
+impl BuildFolder {
+    /// Opens the folder of an interrupted build with the same options and the same source, or a new one,
+    /// whose seed `rng` draws.
+    ///
+    /// # Errors
+    /// [`Error::Options`] while another build of this file runs, and [`papir_core::Error::Io`].
+    pub(in crate::build) fn open(
+        options: &BuildOptions,
+        memory: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self> {
+        let (directory, name) = split(&options.out)?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(FOLDER);
+        let folder = directory.join(hidden);
+        fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
+        let lock = lock(&folder.join(LOCK), &options.out)?;
+        let mut fresh = Build { of: identity(options), seed: [0; SEED_BYTES] };
+        rng.fill_bytes(&mut fresh.seed);
+        let kept =
+            fs::read(folder.join(BUILD)).ok().and_then(|json| serde_json::from_slice::<Build>(&json).ok());
+        let kept = kept.filter(|kept| kept.of.is_some() && kept.of == fresh.of);
+        let opened = |build, started| Self { folder: folder.clone(), _lock: lock, build, memory, started };
+        if let Some(kept) = kept {
+            return Ok(opened(kept, true));
+        }
+        let opened = opened(fresh, false);
+        opened.clear()?;
+        let json = serde_json::to_vec_pretty(&opened.build).map_err(std::io::Error::from);
+        let written = json.and_then(|json| fs::write(folder.join(BUILD), json));
+        written.map_err(Error::io("writing", &folder))?;
+        Ok(opened)
+    }
+
+    /// The random bytes of the build, from the first on.
+    pub(in crate::build) fn rng(&self) -> BuildRng {
+        BuildRng::new(self.build.seed)
+    }
+
+    /// The path of a file of the build.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name.replace('/', "-"))
+    }
+
+    fn unfinished(&self, name: &str) -> PathBuf {
+        self.path(&format!("{name}{UNFINISHED}"))
+    }
+
+    /// Makes a file of the build that was written under the name of an unfinished part a finished one.
+    pub(super) fn finish(&mut self, name: &str) -> CoreResult<Blob> {
+        let (unfinished, path) = (self.unfinished(name), self.path(name));
+        let failed = |source| io("writing", &path, source);
+        // After a power loss, too, a part with its final name is complete.
+        File::options().write(true).open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
+        fs::rename(&unfinished, &path).map_err(failed)?;
+        self.started = true;
+        self.find(name)?.ok_or_else(|| failed(ErrorKind::NotFound.into()))
+    }
+
+    /// Creates the file of an unfinished part.
+    pub(super) fn create(&self, name: &str) -> CoreResult<File> {
+        let path = self.unfinished(name);
+        File::create(&path).map_err(|source| io("creating", &path, source))
+    }
+
+    /// Removes all files but the lock.
+    fn clear(&self) -> Result<()> {
+        let failed = |source| Error::io("clearing", &self.folder)(source);
+        for file in fs::read_dir(&self.folder).map_err(failed)? {
+            let file = file.map_err(failed)?;
+            if file.file_name() != LOCK {
+                fs::remove_file(file.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the folder of a build that is complete.
+    pub(in crate::build) fn remove(mut self) {
+        self.started = false;
+    }
+}
+
+impl Drop for BuildFolder {
+    /// Removes the folder, unless an interrupted build can continue.
+    fn drop(&mut self) {
+        if !self.started {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+impl Scratch for BuildFolder {
+    fn find(&self, name: &str) -> CoreResult<Option<Blob>> {
+        let path = self.path(name);
+        if path.exists() { map_blob(&path).map(Some) } else { Ok(None) }
+    }
+
+    fn zeroed(&mut self, name: &str, bytes: usize) -> CoreResult<AlignedBytes> {
+        let path = self.unfinished(name);
+        if bytes == 0 {
+            return Ok(AlignedBytes::zeroed(0));
+        }
+        AlignedBytes::mapped(create_mapped(&path, bytes).map_err(|source| io("creating", &path, source))?)
+    }
+
+    fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
+        if !part.is_mapped() {
+            let path = self.unfinished(name);
+            fs::write(&path, part.as_ref()).map_err(|source| io("writing", &path, source))?;
+        }
+        drop(part);
+        self.finish(name)
+    }
+}
+
+impl Storage for BuildFolder {
+    fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>> {
+        Ok(Box::new(RunFile::create(self.path(&format!("{kind}.runs")), self.memory)?))
+    }
+}
+
+fn lock(path: &Path, out: &Path) -> Result<File> {
+    let file = File::create(path).map_err(Error::io("creating", path))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let found = format!("another build of {} is running", out.display());
+            Err(Error::options(found, "one build at a time; try again when it has ended"))
+        }
+        // On a file system without locks, builds of one file must not overlap.
+        _ => Ok(file),
+    }
+}
+
+/// All that the parts of a build depend on; `None` for a stream or a folder, which may have changed
+/// unnoticed.
+fn identity(options: &BuildOptions) -> Option<String> {
+    let metadata = fs::metadata(&options.source).ok()?;
+    if is_standard_input(&options.source) || !metadata.is_file() {
+        return None;
+    }
+    let source = fs::canonicalize(&options.source).ok()?;
+    let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    // Neither the place of the snapshot nor its signature changes a part.
+    let options = BuildOptions {
+        source,
+        out: PathBuf::new(),
+        name: None,
+        sign: None,
+        former: None,
+        unsigned: false,
+        memory: None,
+        ..options.clone()
+    };
+    Some(format!("{} {} {changed:?} {options:?}", env!("CARGO_PKG_VERSION"), metadata.len()))
+}

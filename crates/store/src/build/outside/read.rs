@@ -1,0 +1,144 @@
+//! Reads the source of a build into records outside memory.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use papir_core::scratch::Scratch;
+use papir_core::{Error as CoreError, Progress, Shape};
+use papir_lookup::outside::{self, EntryRuns, SpilledTable};
+use papir_lookup::{Entry, TableOptions};
+
+use super::folder::BuildFolder;
+use super::random::BuildRng;
+use super::stored::{self, RECORDS};
+use crate::build::content::{ChooseBucket, Content, Ids, Keys, of_keys, read_raw, target_for};
+use crate::build::options::BuildOptions;
+use crate::error::{Error, Result};
+use crate::source::{Format, Input, PackedRecords, is_stream, raw_shape, rows_each};
+
+/// Reads the source, or finds what an interrupted build made of it.
+///
+/// # Errors
+/// Errors of the source, of the keyword table, of `choose`, and of the folder.
+pub(in crate::build) fn read(
+    options: &BuildOptions,
+    choose: &ChooseBucket<'_>,
+    folder: &mut BuildFolder,
+    rng: &mut BuildRng,
+    progress: &dyn Progress,
+) -> Result<Content> {
+    let raw = options.format() == Format::Raw;
+    if raw && !is_stream(&options.source) {
+        return read_raw(options, progress);
+    }
+    if let Some(content) = stored::find(folder, rng)? {
+        return Ok(content);
+    }
+    let content = match (raw, options.keyed()) {
+        (true, _) => raw_stream(options, folder, progress),
+        (false, true) => keyed(options, choose, folder, rng, progress),
+        (false, false) => padded(options, folder, progress),
+    }?;
+    stored::keep(&content, folder, rng)?;
+    Ok(content)
+}
+
+fn raw_stream(options: &BuildOptions, folder: &mut BuildFolder, progress: &dyn Progress) -> Result<Content> {
+    let mut input = Input::open_records(&options.source, progress)?;
+    let mut file = BufWriter::new(folder.create(RECORDS)?);
+    let copied = std::io::copy(&mut input, &mut file).and_then(|_| file.flush());
+    copied.map_err(Error::io("copying", &options.source))?;
+    let packed = folder.finish(RECORDS)?;
+    let shape = raw_shape(&options.source, packed.len() as u64, options.record_bytes.unwrap_or_default())?;
+    let (entries, bytes) = (shape.records(), shape.total_bytes());
+    let records = Box::new(PackedRecords::new(shape, packed));
+    Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
+}
+
+fn keyed(
+    options: &BuildOptions,
+    choose: &ChooseBucket<'_>,
+    folder: &mut BuildFolder,
+    rng: &mut BuildRng,
+    progress: &dyn Progress,
+) -> Result<Content> {
+    let of_table = |error| of_keys(options, error);
+    let mut runs = EntryRuns::new(folder, rng)?;
+    let mut entries = 0;
+    let (bytes, skipped) = rows_each(&options.request(), progress, &mut |entry| {
+        entries += 1;
+        runs.add(&entry).map_err(of_table)
+    })?;
+    let lengths = runs.lengths().ok_or(CoreError::EmptyDatabase).map_err(|error| of_table(error.into()))?;
+    let bucket = target_for(options, &lengths, choose).map_err(of_table)?;
+    let table = TableOptions { bucket, on_duplicate: options.on_duplicate, room: options.room };
+    let built = outside::build(&mut runs, &table, folder, rng, progress).map_err(of_table)?;
+    let SpilledTable { layout, buckets, ids, report } = built;
+    let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
+    let keyword = Some(Keys { layout, ids: Ids::Stored(ids), report, lengths, bucket });
+    Ok(Content { records: Box::new(PackedRecords::new(shape, buckets)), entries, bytes, skipped, keyword })
+}
+
+/// Values of a database without keys in the order of the source, each with its length before it, until
+/// the longest is known.
+struct Values {
+    path: PathBuf,
+    file: BufWriter<File>,
+    count: u64,
+    longest: u64,
+}
+
+impl Values {
+    fn create(path: PathBuf) -> Result<Self> {
+        let file = File::create(&path).map_err(Error::io("creating", &path))?;
+        Ok(Self { path, file: BufWriter::new(file), count: 0, longest: 0 })
+    }
+
+    fn add(&mut self, value: &[u8]) -> Result<()> {
+        let length = (value.len() as u64).to_le_bytes();
+        let written = self.file.write_all(&length).and_then(|()| self.file.write_all(value));
+        written.map_err(Error::io("writing", &self.path))?;
+        (self.count, self.longest) = (self.count + 1, self.longest.max(value.len() as u64));
+        Ok(())
+    }
+
+    /// Writes all values to zeroed records of this length.
+    fn pad(mut self, records: &mut [u8], record_bytes: usize) -> Result<()> {
+        self.file.flush().map_err(Error::io("writing", &self.path))?;
+        let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
+        let (mut file, mut length) = (BufReader::new(file), [0; 8]);
+        for record in records.chunks_exact_mut(record_bytes) {
+            let mut next = || {
+                file.read_exact(&mut length)?;
+                file.read_exact(&mut record[..u64::from_le_bytes(length) as usize])
+            };
+            next().map_err(Error::io("reading", &self.path))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn padded(options: &BuildOptions, folder: &mut BuildFolder, progress: &dyn Progress) -> Result<Content> {
+    let mut values = Values::create(folder.path("values.runs"))?;
+    let (bytes, skipped) =
+        rows_each(&options.request(), progress, &mut |Entry { value, .. }| values.add(&value))?;
+    let (entries, wrong) = (values.count, |error: CoreError| Error::of_source(&options.source)(error.into()));
+    if entries == 0 {
+        return Err(wrong(CoreError::EmptyDatabase));
+    }
+    let length = options.record_bytes.unwrap_or(values.longest.max(1));
+    let shape = Shape::of_bytes(entries, length).map_err(wrong)?;
+    let mut records = folder.zeroed(RECORDS, shape.total_bytes() as usize)?;
+    progress.stage("padding", entries);
+    values.pad(records.bytes_mut(), shape.record_bytes())?;
+    progress.advance(entries);
+    let records = Box::new(PackedRecords::new(shape, folder.keep(RECORDS, records)?));
+    Ok(Content { records, entries, bytes, skipped, keyword: None })
+}

@@ -1,0 +1,172 @@
+//! Runs of bytes in one file.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use papir_core::{Blob, Error as CoreError, Result as CoreResult};
+use papir_lookup::outside::{RUNS, Runs};
+
+use crate::map::map_blob;
+
+/// Bytes of a block: a run's bytes wait in memory until they fill one.
+const BLOCK_BYTES: [usize; 2] = [4096, 1 << 18];
+/// Buffers take at most this share of the memory of a build. Three kinds of runs exist together.
+const SHARE: u64 = 16 * 3;
+
+/// Runs whose blocks follow each other in a file in the order in which they were filled. The file is
+/// removed with them.
+pub(super) struct RunFile {
+    path: PathBuf,
+    file: File,
+    /// Length of the file in blocks.
+    blocks: u64,
+    block_bytes: usize,
+    /// The most bytes of a run that may be read.
+    most: u64,
+    runs: Vec<Run>,
+    /// The file, mapped once it is complete: its pages are not memory of the build.
+    sealed: Option<Blob>,
+}
+
+#[derive(Clone, Default)]
+struct Run {
+    /// The full blocks in the file.
+    blocks: Vec<u64>,
+    /// The bytes after them.
+    rest: Vec<u8>,
+}
+
+impl RunFile {
+    /// Creates empty runs of a build with this memory in bytes.
+    pub(super) fn create(path: PathBuf, memory: u64) -> CoreResult<Self> {
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = file.map_err(|source| io("creating", &path, source))?;
+        let [least, most] = BLOCK_BYTES;
+        let block_bytes = ((memory / SHARE) as usize / RUNS).clamp(least, most);
+        let runs = vec![Run::default(); RUNS];
+        Ok(Self { path, file, blocks: 0, block_bytes, most: memory / 8, runs, sealed: None })
+    }
+
+    /// Appends bytes, and writes the run's first block if it is full.
+    fn append_part(&mut self, run: usize, mut part: &[u8]) -> CoreResult<()> {
+        let run = &mut self.runs[run];
+        while run.rest.len() + part.len() >= self.block_bytes {
+            let (now, later) = part.split_at(self.block_bytes - run.rest.len());
+            run.rest.extend_from_slice(now);
+            self.file.write_all(&run.rest).map_err(|source| io("writing", &self.path, source))?;
+            run.blocks.push(self.blocks);
+            run.rest.clear();
+            (self.blocks, part) = (self.blocks + 1, later);
+        }
+        run.rest.extend_from_slice(part);
+        Ok(())
+    }
+}
+
+impl Runs for RunFile {
+    fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
+        parts.iter().try_for_each(|part| self.append_part(run, part))
+    }
+
+    fn read(&mut self, run: usize) -> CoreResult<Vec<u8>> {
+        let Run { blocks, rest } = &self.runs[run];
+        let bytes = blocks.len() * self.block_bytes + rest.len();
+        if bytes as u64 > self.most {
+            let expected = format!("at most {}, an eighth of the memory allowed", self.most);
+            return Err(CoreError::out_of_bounds(
+                "the number of bytes that are sorted together",
+                bytes as u64,
+                expected,
+            ));
+        }
+        let mut all = vec![0; bytes];
+        let failed = |source| io("reading", &self.path, source);
+        for (&block, out) in blocks.iter().zip(all.chunks_exact_mut(self.block_bytes)) {
+            self.file.seek(SeekFrom::Start(block * self.block_bytes as u64)).map_err(failed)?;
+            self.file.read_exact(out).map_err(failed)?;
+        }
+        all[bytes - rest.len()..].copy_from_slice(rest);
+        // Appends go to the end.
+        self.file.seek(SeekFrom::Start(self.blocks * self.block_bytes as u64)).map_err(failed)?;
+        Ok(all)
+    }
+
+    fn seal(&mut self) -> CoreResult<()> {
+        if self.sealed.is_none() {
+            self.sealed = Some(map_blob(&self.path)?);
+        }
+        Ok(())
+    }
+
+    fn copy(&self, run: usize, mut at: u64, mut out: &mut [u8]) {
+        let (sealed, block_bytes) = (self.sealed.as_deref().unwrap_or_default(), self.block_bytes as u64);
+        let Run { blocks, rest } = &self.runs[run];
+        while !out.is_empty() {
+            let within = (at % block_bytes) as usize;
+            let block = match blocks.get((at / block_bytes) as usize) {
+                Some(block) => &sealed[(block * block_bytes) as usize..][..self.block_bytes],
+                None => rest,
+            };
+            let count = out.len().min(block.len() - within);
+            let (now, later) = out.split_at_mut(count);
+            now.copy_from_slice(&block[within..][..count]);
+            (at, out) = (at + count as u64, later);
+        }
+    }
+}
+
+impl Drop for RunFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+pub(super) fn io(doing: &str, path: &Path, source: std::io::Error) -> CoreError {
+    CoreError::Io { what: format!("{doing} {}", path.display()), source }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_come_back_whole_and_their_file_goes_with_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs");
+        let mut runs = RunFile::create(path.clone(), 1 << 22).unwrap();
+        let mut expected = vec![Vec::new(); RUNS];
+        for step in 0..3000usize {
+            let (run, part) = (step * step % 7, vec![step as u8; step % 53]);
+            runs.append(run, &[&part, b"-"]).unwrap();
+            expected[run].extend([&part[..], b"-"].concat());
+            if step == 1500 {
+                assert_eq!(runs.read(run).unwrap(), expected[run], "read, then appended to");
+            }
+        }
+        runs.append(8, &[&vec![1; 3 * 4096]]).unwrap();
+        expected[8] = vec![1; 3 * 4096];
+        runs.seal().unwrap();
+        for (run, expected) in expected.iter().enumerate() {
+            assert_eq!(runs.read(run).unwrap(), *expected, "run {run}");
+            for at in (0..expected.len()).step_by(97) {
+                let mut part = vec![0; 5000.min(expected.len() - at)];
+                runs.copy(run, at as u64, &mut part);
+                assert!(part == expected[at..][..part.len()], "run {run}, byte {at}");
+            }
+        }
+        drop(runs);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_run_that_does_not_fit_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut runs = RunFile::create(folder.path().join("runs"), 1 << 16).unwrap();
+        runs.append(0, &[&[1; 8192]]).unwrap();
+        assert!(runs.read(0).is_ok());
+        runs.append(0, &[b"1"]).unwrap();
+        assert_eq!(runs.read(0).unwrap_err().code(), "out_of_bounds");
+    }
+}

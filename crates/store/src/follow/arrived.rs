@@ -1,0 +1,14 @@
+//! Rows that have arrived from a source.
+
+use crate::metadata::Followed;
+
+/// Whole rows of a source, and the place after them.
+pub(super) struct Arrived {
+    /// The header of CSV; empty for JSON Lines.
+    pub(super) header: Vec<u8>,
+    pub(super) rows: Vec<u8>,
+    /// Number of lines before the rows.
+    pub(super) lines: u64,
+    /// The place after the rows; `None` for a source that cannot be read again.
+    pub(super) after: Option<Followed>,
+}

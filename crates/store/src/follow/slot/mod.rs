@@ -1,0 +1,357 @@
+//! A replication slot of PostgreSQL, read by SQL functions.
+//!
+//! A slot keeps PostgreSQL's log from a place on. The changes after it are peeked at and published, and
+//! the slot advances to the place that the published version states. So every change is in exactly once,
+//! whatever is interrupted.
+//!
+//! | module | task |
+//! |---|---|
+//! | [`message`] | parses the messages of `pgoutput` |
+//! | [`rows`] | converts them to rows of JSON Lines, transaction by transaction |
+//! | [`passed`] | notes how far the log was passed without a change |
+
+mod message;
+mod passed;
+mod rows;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use papir_core::Error as CoreError;
+use papir_postgres::Connector;
+use postgres::Client;
+
+use super::arrived::Arrived;
+use super::options::SlotOptions;
+use crate::error::{Error, Result};
+use crate::metadata::Followed;
+use passed::Passed;
+
+/// The slot's plugin.
+const PLUGIN: &str = "pgoutput";
+/// Most changes that are peeked at together, rounded up to whole transactions.
+const AT_ONCE: i32 = 10_000;
+/// Time from a look that finds nothing to the next one.
+const LOOK: Duration = Duration::from_millis(200);
+/// Pauses after a failed connection: the first, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+/// Bytes of the log that hold no change and are kept for the slot.
+const PASSED_BYTES: u64 = 16 << 20;
+
+/// A slot, connected or not.
+pub(super) struct Slot {
+    options: SlotOptions,
+    connector: Connector,
+    /// `None` after a failure.
+    client: Option<Client>,
+    /// Hash of the server's identity and the names of slot and publication.
+    identity: String,
+    /// The place that the newest version states.
+    stated: Option<Followed>,
+    passed: Passed,
+    /// Changes that are peeked at together.
+    at_once: i32,
+    /// The place up to which the slot has advanced.
+    confirmed: u64,
+    /// The end of the log at the last look that found no change.
+    looked: Option<u64>,
+    /// The time of the next look, and the pause after another failure.
+    next: Instant,
+    pause: Duration,
+    trouble: Option<String>,
+}
+
+/// Messages of the slot, in order.
+pub(super) struct Peeked(Vec<Vec<u8>>);
+
+/// A failed request.
+enum Failure {
+    Server(postgres::Error),
+    /// Another attempt will not help.
+    Refused(Error),
+}
+
+impl From<postgres::Error> for Failure {
+    fn from(error: postgres::Error) -> Self {
+        if may_pass(&error) { Self::Server(error) } else { Self::Refused(refusal(&error)) }
+    }
+}
+
+impl Slot {
+    /// Connects to the server. `file` is the snapshot, whose newest version states the place `stated`.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] for an address that cannot be used, and for a slot that does not continue that
+    /// place; [`papir_core::Error::Io`].
+    pub(super) fn open(options: SlotOptions, file: &Path, stated: Option<Followed>) -> Result<Self> {
+        let connector = Connector::new(&options.login).map_err(|error| Error::Unreadable {
+            file: options.login.address.clone(),
+            reason: error.to_string(),
+        })?;
+        let mut slot = Self {
+            options,
+            connector,
+            client: None,
+            identity: String::new(),
+            stated,
+            passed: Passed::beside(file)?,
+            at_once: AT_ONCE,
+            confirmed: 0,
+            looked: None,
+            next: Instant::now(),
+            pause: PAUSES[0],
+            trouble: None,
+        };
+        match slot.connect() {
+            Ok(()) => Ok(slot),
+            Err(Failure::Refused(error)) => Err(error),
+            Err(Failure::Server(error)) => Err(slot.unreachable(&error)),
+        }
+    }
+
+    /// Peeks at fewer changes from now on. Returns false if it is one transaction already.
+    pub(super) fn take_less(&mut self) -> bool {
+        let before = self.at_once;
+        self.at_once = (before / 2).max(1);
+        self.at_once < before
+    }
+
+    /// What hindered the last look. A look that fails is tried again.
+    pub(super) fn take_trouble(&mut self) -> Option<String> {
+        self.trouble.take()
+    }
+
+    /// Looks for messages; `None` if there are none yet, or while the server cannot be reached.
+    ///
+    /// # Errors
+    /// Errors that another look will not mend, such as a slot that does not exist any more.
+    pub(super) fn peek(&mut self) -> Result<Option<Peeked>> {
+        if Instant::now() < self.next {
+            return Ok(None);
+        }
+        match self.look() {
+            Ok(found) => {
+                self.pause = PAUSES[0];
+                // There may be more messages than were peeked at.
+                self.next = Instant::now() + if found.is_some() { Duration::ZERO } else { LOOK };
+                Ok(found)
+            }
+            Err(Failure::Refused(error)) => Err(error),
+            Err(Failure::Server(error)) => {
+                self.later(&error);
+                Ok(None)
+            }
+        }
+    }
+
+    fn look(&mut self) -> Result<Option<Peeked>, Failure> {
+        const END: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint";
+        const PEEK: &str = "SELECT data FROM pg_logical_slot_peek_binary_changes($1, NULL, $2, \
+             'proto_version', '1', 'publication_names', $3)";
+        self.connect()?;
+        let Some(client) = &mut self.client else { return Ok(None) };
+        let end = client.query_one(END, &[])?.get::<_, i64>(0) as u64;
+        if self.looked == Some(end) {
+            return Ok(None);
+        }
+        let publication = quoted(&self.options.publication);
+        let found = client.query(PEEK, &[&self.options.slot, &self.at_once, &publication])?;
+        if found.is_empty() {
+            self.looked = Some(end);
+            if end.saturating_sub(self.confirmed) >= PASSED_BYTES {
+                self.pass(end)?;
+            }
+            return Ok(None);
+        }
+        Ok(Some(Peeked(found.iter().map(|row| row.get(0)).collect())))
+    }
+
+    /// Converts messages to rows of all transactions after a place. `key` is the column of keys.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] for changes that do not state what happens to every key.
+    pub(super) fn accept(
+        &mut self,
+        peeked: &Peeked,
+        from: Option<&Followed>,
+        key: &str,
+    ) -> Result<Option<Arrived>> {
+        let all = rows::transactions(&peeked.0, key).map_err(|reason| self.unreadable(reason))?;
+        let (start, lines) = from.map_or((0, 0), |from| (from.bytes, from.lines));
+        let new: Vec<_> = all.into_iter().filter(|transaction| transaction.end > start).collect();
+        let Some(end) = new.last().map(|transaction| transaction.end) else {
+            // The slot was not told of the newest version.
+            if let Some(stated) = self.stated.clone() {
+                self.published(&stated);
+            }
+            return Ok(None);
+        };
+        let rows: String = new.into_iter().map(|transaction| transaction.rows).collect();
+        if rows.is_empty() {
+            self.unchanged(end)?;
+            return Ok(None);
+        }
+        let count = rows.bytes().filter(|&byte| byte == b'\n').count() as u64;
+        let after = Followed { bytes: end, lines: lines + count, before: self.identity.clone() };
+        Ok(Some(Arrived { header: Vec::new(), rows: rows.into_bytes(), lines, after: Some(after) }))
+    }
+
+    /// Lets the server forget its log up to the place of a version that is durable. If that fails, the next
+    /// version's place counts.
+    pub(super) fn published(&mut self, at: &Followed) {
+        self.stated = Some(at.clone());
+        if self.advance(at.bytes).is_err() {
+            self.client = None;
+        }
+    }
+
+    /// Lets the server forget its log up to a place before which nothing changes the database.
+    ///
+    /// # Errors
+    /// Errors of noting the place.
+    pub(super) fn unchanged(&mut self, end: u64) -> Result<()> {
+        match self.pass(end) {
+            Err(Failure::Refused(error)) => Err(error),
+            Err(Failure::Server(_)) => {
+                self.client = None;
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Advances to `end`. No change lies between the place that the version states and `end`, which is
+    /// noted before.
+    fn pass(&mut self, end: u64) -> Result<(), Failure> {
+        if let Some(stated) = &self.stated {
+            self.passed.note(&self.identity, stated.bytes, end).map_err(Failure::Refused)?;
+        }
+        self.advance(end)
+    }
+
+    fn advance(&mut self, to: u64) -> Result<(), Failure> {
+        const ADVANCE: &str = "SELECT pg_replication_slot_advance($1, $2::text::pg_lsn)";
+        self.connect()?;
+        if let Some(client) = &mut self.client {
+            client.query(ADVANCE, &[&self.options.slot, &place(to)])?;
+            self.confirmed = self.confirmed.max(to);
+        }
+        Ok(())
+    }
+
+    /// Connects, unless there is a connection, and checks that the slot is the one that was followed and
+    /// has not advanced beyond what is known.
+    fn connect(&mut self) -> Result<(), Failure> {
+        if self.client.as_ref().is_some_and(|client| !client.is_closed()) {
+            return Ok(());
+        }
+        let mut client = self.connector.connect()?;
+        let SlotOptions { slot, publication, .. } = &self.options;
+        let Some(Found { plugin, confirmed, server }) = slot_of(&mut client, slot)? else {
+            let made = format!("SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')");
+            return Err(
+                self.refused(format!("no slot `{slot}` in this database: expected one, made by {made}"))
+            );
+        };
+        if plugin != PLUGIN {
+            return Err(self.refused(format!("the slot `{slot}` uses {plugin}: expected {PLUGIN}")));
+        }
+        self.identity =
+            blake3::hash(format!("{server}\n{slot}\n{publication}").as_bytes()).to_hex().to_string();
+        self.check_place(confirmed)?;
+        (self.confirmed, self.client) = (confirmed, Some(client));
+        Ok(())
+    }
+
+    fn check_place(&self, confirmed: u64) -> Result<(), Failure> {
+        let Some(stated) = &self.stated else { return Ok(()) };
+        if stated.before != self.identity {
+            let expected = "the source that was followed, or a database that is built again";
+            return Err(self.refused(format!("another server, slot or publication: expected {expected}")));
+        }
+        let known = self.passed.after(&self.identity, stated.bytes);
+        if confirmed > known {
+            let [found, known] = [confirmed, known].map(place);
+            let missing = "what lies between is lost, so build the database again";
+            return Err(
+                self.refused(format!("the slot begins at {found}: expected at most {known}; {missing}"))
+            );
+        }
+        Ok(())
+    }
+
+    /// Keeps a failure that may pass for the caller, and sets the time of the next look.
+    fn later(&mut self, error: &postgres::Error) {
+        self.client = None;
+        self.trouble =
+            Some(format!("{}: trying again in {} s", self.unreachable(error), self.pause.as_secs()));
+        self.next = Instant::now() + self.pause;
+        self.pause = (2 * self.pause).min(PAUSES[1]);
+    }
+
+    fn unreachable(&self, error: &postgres::Error) -> Error {
+        let source = std::io::Error::other(reason(error));
+        CoreError::Io { what: format!("following {}", self.options.login.address), source }.into()
+    }
+
+    fn unreadable(&self, reason: impl Into<String>) -> Error {
+        Error::Unreadable { file: self.options.login.address.clone(), reason: reason.into() }
+    }
+
+    fn refused(&self, reason: String) -> Failure {
+        Failure::Refused(self.unreadable(reason))
+    }
+}
+
+/// A slot as the server describes it.
+struct Found {
+    plugin: String,
+    confirmed: u64,
+    /// The server's identity, and the database.
+    server: String,
+}
+
+fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, postgres::Error> {
+    const SLOT: &str = "SELECT plugin::text, (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, \
+         (SELECT system_identifier::text FROM pg_control_system()) || '/' || database \
+         FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database()";
+    let found = client.query_opt(SLOT, &[&name])?;
+    Ok(found.map(|row| Found {
+        plugin: row.get(0),
+        confirmed: row.get::<_, Option<i64>>(1).unwrap_or_default() as u64,
+        server: row.get(2),
+    }))
+}
+
+/// A place in the log, as PostgreSQL writes it.
+fn place(bytes: u64) -> String {
+    format!("{:X}/{:X}", bytes >> 32, bytes as u32)
+}
+
+/// A publication's name in the plugin's list of names.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Whether another attempt may succeed: the connection failed, the server stops or starts, or another
+/// session uses the slot.
+fn may_pass(error: &postgres::Error) -> bool {
+    const CLASSES: [&str; 4] = ["08", "53", "55", "57"];
+    let code = error.code().map(postgres::error::SqlState::code);
+    code.is_none_or(|code| CLASSES.iter().any(|class| code.starts_with(class)))
+}
+
+/// The message of the server or of the connection.
+fn reason(error: &postgres::Error) -> String {
+    use std::error::Error as _;
+    match (error.as_db_error(), error.source()) {
+        (Some(error), _) => error.message().to_owned(),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// The error for what the server refuses.
+fn refusal(error: &postgres::Error) -> Error {
+    Error::Unreadable { file: "PostgreSQL".to_owned(), reason: reason(error) }
+}

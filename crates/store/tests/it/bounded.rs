@@ -1,0 +1,239 @@
+//! Builds with a limit of memory: the bytes of a build in memory, and continuation after a kill.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use crate::common::{by_index, by_key, folder, options, rng, source};
+use chacha20::ChaCha20Rng;
+use papir_core::{NoProgress, Progress};
+use papir_lookup::{BucketTarget, OnDuplicate};
+use papir_store::{BuildOptions, BuildReport, Error, LEAST_MEMORY, Snapshot, build};
+use rand_core::{Rng, SeedableRng};
+
+/// A set of words with values of different lengths.
+fn words(rows: usize) -> String {
+    let row = |i: usize| format!("word-{i},{}\n", "x".repeat(i % 37));
+    std::iter::once("word,value\n".to_owned()).chain((0..rows).map(row)).collect()
+}
+
+fn words_options(source: &Path) -> BuildOptions {
+    BuildOptions {
+        key: Some("word".to_owned()),
+        values: vec!["value".to_owned()],
+        ..BuildOptions::new(source, source.with_extension("papir"))
+    }
+}
+
+fn bounded(options: &BuildOptions) -> Result<BuildReport, Error> {
+    let options = BuildOptions { memory: Some(LEAST_MEMORY), ..options.clone() };
+    build(&options, &mut rng(5), &NoProgress)
+}
+
+/// Builds in memory with the random bytes of [`bounded`].
+fn in_memory(options: &BuildOptions) -> Result<BuildReport, Error> {
+    let mut seed = [0; 32];
+    rng(5).fill_bytes(&mut seed);
+    build(options, &mut ChaCha20Rng::from_seed(seed), &NoProgress)
+}
+
+/// The bytes of all sections but the metadata, which have a time: they are the first section, and shorter
+/// than a page. The table of sections, after the others, has their hash.
+fn sections(file: &Path) -> Vec<u8> {
+    let bytes = fs::read(file).unwrap();
+    let table = u64::from_le_bytes(bytes[16..24].try_into().unwrap());
+    assert_eq!(Snapshot::open(file).unwrap().sections[0].name, "metadata");
+    bytes[8192..table as usize].to_vec()
+}
+
+fn folder_of(options: &BuildOptions) -> PathBuf {
+    let name = options.out.file_name().unwrap().to_str().unwrap();
+    options.out.with_file_name(format!(".{name}.papir-build"))
+}
+
+/// Compares both builds, and checks that nothing is left beside the snapshot.
+fn compare(options: &BuildOptions) {
+    let expected = in_memory(options).unwrap();
+    let of_memory = sections(&options.out);
+    fs::remove_file(&options.out).unwrap();
+    let found = bounded(options).unwrap();
+    assert!(sections(&options.out) == of_memory);
+    assert_eq!((found.table, found.skipped.len()), (expected.table, expected.skipped.len()));
+    assert_eq!(found.metadata.source.entries, expected.metadata.source.entries);
+    assert_eq!(found.metadata.keyword, expected.metadata.keyword);
+    assert!(!folder_of(options).exists());
+}
+
+#[test]
+fn keyed_databases_have_the_bytes_of_a_build_in_memory() {
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(20_000));
+    let plain = words_options(&source);
+    compare(&plain);
+    let snapshot = Snapshot::open(&plain.out).unwrap();
+    assert_eq!(by_key(&snapshot, "word-40").unwrap(), b"xxx");
+    assert_eq!(by_key(&snapshot, "word-20000"), None);
+    compare(&BuildOptions { verifiable: true, room: 20, ..words_options(&source) });
+    compare(&BuildOptions { scheme: "inspire2".to_owned(), ..words_options(&source) });
+    compare(&BuildOptions { bucket: Some(BucketTarget::AtMost(64)), ..words_options(&source) });
+}
+
+#[test]
+fn duplicates_and_bad_rows_are_handled_alike() {
+    let folder = folder();
+    let text = format!("{}word-7,last\nbad\nword-3,last\n", words(500));
+    let source = source(folder.path(), "words.csv", text);
+    let options = BuildOptions { skip_bad: 1, ..words_options(&source) };
+    for rule in [OnDuplicate::First, OnDuplicate::Last] {
+        compare(&BuildOptions { on_duplicate: rule, ..options.clone() });
+    }
+    for options in [options, words_options(&source)] {
+        fs::remove_file(&options.out).unwrap_or_default();
+        let expected = in_memory(&options).unwrap_err().to_string();
+        assert_eq!(bounded(&options).unwrap_err().to_string(), expected);
+        assert!(!options.out.exists() && !folder_of(&options).exists());
+    }
+}
+
+#[test]
+fn records_by_number_have_the_bytes_of_a_build_in_memory() {
+    let folder = folder();
+    let csv = source(folder.path(), "words.csv", words(3000));
+    let by_number = BuildOptions { key: None, ..words_options(&csv) };
+    compare(&by_number);
+    assert_eq!(by_index(&Snapshot::open(&by_number.out).unwrap(), 40)[..4], *b"xxx\0");
+    compare(&BuildOptions { record_bytes: Some(64), ..by_number });
+    let records: Vec<u8> = (0..50_000u32).map(|i| (i * i >> 7) as u8).collect();
+    let raw = source(folder.path(), "records.bin", &records);
+    compare(&BuildOptions { record_bytes: Some(50), ..BuildOptions::new(&raw, raw.with_extension("papir")) });
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&records).unwrap();
+    let packed = source(folder.path(), "packed.gz", packed.finish().unwrap());
+    compare(&BuildOptions {
+        record_bytes: Some(50),
+        ..BuildOptions::new(&packed, raw.with_extension("papir"))
+    });
+}
+
+#[test]
+fn limits_that_would_not_hold_are_refused() {
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(10));
+    let refused = |options: BuildOptions| bounded(&options).unwrap_err().to_string();
+    let few = BuildOptions { memory: Some(LEAST_MEMORY - 1), ..words_options(&source) };
+    let error = build(&few, &mut rng(1), &NoProgress).unwrap_err().to_string();
+    assert_eq!(error, "the number of bytes of memory is 268435455: expected at least 268435456");
+    let of_scheme = refused(BuildOptions { scheme: "simple".to_owned(), ..words_options(&source) });
+    let expected = "inspire or inspire2, without batches or tables";
+    assert_eq!(of_scheme, format!("simple with a limit of memory: expected {expected}"));
+    let of_batch = refused(BuildOptions { batch: Some(16), ..words_options(&source) });
+    assert_eq!(of_batch, format!("batches with a limit of memory: expected {expected}"));
+    assert_eq!(refused(options(&source)), refused(options(&source)));
+}
+
+#[test]
+fn one_build_of_a_file_at_a_time() {
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(10));
+    let options = words_options(&source);
+    fs::create_dir(folder_of(&options)).unwrap();
+    let lock = fs::File::create(folder_of(&options).join("lock")).unwrap();
+    lock.lock().unwrap();
+    let error = bounded(&options).unwrap_err().to_string();
+    assert!(error.contains("another build of"), "{error}");
+    drop(lock);
+    assert!(bounded(&options).is_ok());
+}
+
+/// Environment variables of the process to be killed: its source, and the stage at which it ends.
+const SOURCE: &str = "PAPIR_STORE_TEST_KILLED_BOUNDED";
+const STAGE: &str = "PAPIR_STORE_TEST_KILLED_STAGE";
+
+/// Records all stages, and ends the process at one of them.
+#[derive(Default)]
+struct Stages {
+    last: Option<String>,
+    seen: Mutex<Vec<String>>,
+}
+
+impl Progress for Stages {
+    fn stage(&self, name: &str, _total: u64) {
+        if self.last.as_deref() == Some(name) {
+            std::process::abort();
+        }
+        self.seen.lock().unwrap().push(name.to_owned());
+    }
+
+    fn advance(&self, _steps: u64) {}
+}
+
+fn observed(options: &BuildOptions, last: Option<String>, seed: u8) -> Vec<String> {
+    let options = BuildOptions { memory: Some(LEAST_MEMORY), ..options.clone() };
+    let stages = Stages { last, ..Stages::default() };
+    build(&options, &mut rng(seed), &stages).unwrap();
+    stages.seen.into_inner().unwrap()
+}
+
+fn kill_at(source: &Path, stage: &str) {
+    let killed = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "bounded::a_killed_build_continues_with_the_first_missing_part"])
+        .envs([(SOURCE, source.as_os_str()), (STAGE, stage.as_ref())])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(!killed.unwrap().success(), "{stage}");
+}
+
+#[test]
+fn a_killed_build_continues_with_the_first_missing_part() {
+    if let Some(source) = std::env::var_os(SOURCE) {
+        observed(&words_options(Path::new(&source)), std::env::var(STAGE).ok(), 5);
+        return;
+    }
+    let folder = folder();
+    let source = source(folder.path(), "words.csv", words(5000));
+    let options = words_options(&source);
+    in_memory(&options).unwrap();
+    let expected = sections(&options.out);
+    let all = observed(&options, None, 5);
+    assert!(sections(&options.out) == expected);
+    for (stage, first) in [
+        ("reading", "reading"),
+        ("placing keys", "reading"),
+        ("filling buckets", "reading"),
+        ("encode", "encode"),
+        ("pack", "pack"),
+        ("writing", "pack"),
+    ] {
+        fs::remove_file(&options.out).unwrap();
+        kill_at(&source, stage);
+        assert!(!options.out.exists() && folder_of(&options).exists(), "{stage}");
+        // The random bytes are those of the killed build, whatever the next one draws.
+        let seen = observed(&options, None, 6);
+        let skipped = all.iter().position(|stage| stage == first).unwrap();
+        assert_eq!(seen, all[skipped..], "{stage}");
+        assert!(sections(&options.out) == expected, "{stage}");
+        assert!(!folder_of(&options).exists(), "{stage}");
+    }
+}
+
+#[test]
+fn parts_of_another_source_or_of_other_options_are_not_used() {
+    let folder = folder();
+    let path = source(folder.path(), "words.csv", words(5000));
+    let options = words_options(&path);
+    let all = observed(&options, None, 5);
+    kill_at(&path, "pack");
+    let roomy = BuildOptions { room: 10, ..options.clone() };
+    assert!(observed(&roomy, None, 6).starts_with(&all[..3]), "other options");
+    kill_at(&path, "pack");
+    source(folder.path(), "words.csv", words(5001));
+    assert_eq!(observed(&options, None, 6), all, "another source");
+    assert_eq!(by_key(&Snapshot::open(&options.out).unwrap(), "word-5000").unwrap(), b"xxxxx");
+    // Damaged state counts as none.
+    kill_at(&path, "pack");
+    fs::write(folder_of(&options).join("build.json"), b"{").unwrap();
+    assert_eq!(observed(&options, None, 7), all);
+}

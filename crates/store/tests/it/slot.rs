@@ -1,0 +1,264 @@
+//! Changes of a table in PostgreSQL, followed by a replication slot.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use papir_core::NoProgress;
+use papir_postgres::Login;
+use papir_store::{BuildOptions, FollowOptions, Follower, OnBadRow, SlotOptions, Step, UpdateOptions, build};
+use papir_testkit::postgres::{PASSWORD, Server};
+use tempfile::TempDir;
+
+use crate::common::{Served, folder, fresh, rng, source};
+
+/// A server with a table of words, a publication and a slot, and a database with two of the words.
+struct Place {
+    server: Server,
+    folder: TempDir,
+}
+
+const SLOT: &str = "SELECT pg_create_logical_replication_slot('words', 'pgoutput')";
+
+impl Place {
+    fn new() -> Self {
+        let server = Server::start("wal_level = logical\nfsync = off");
+        server.sql("postgres", "ALTER ROLE papir REPLICATION");
+        for statement in [
+            "CREATE TABLE words (word text PRIMARY KEY, value text)",
+            "CREATE TABLE other (id int)",
+            "CREATE PUBLICATION words FOR TABLE words",
+            SLOT,
+        ] {
+            server.sql("papir", statement);
+        }
+        let folder = folder();
+        let csv = source(folder.path(), "words.csv", "word,value\none,1\ntwo,2\n");
+        let options = BuildOptions {
+            key: Some("word".to_owned()),
+            values: vec!["value".to_owned()],
+            ..BuildOptions::new(&csv, csv.with_extension("papir"))
+        };
+        build(&options, &mut rng(1), &NoProgress).unwrap();
+        Self { server, folder }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("words.papir")
+    }
+
+    fn sql(&self, statement: &str) -> String {
+        self.server.sql("papir", statement)
+    }
+
+    fn options(&self) -> FollowOptions {
+        let address = self.server.address("papir");
+        let login =
+            Login { address: address.clone(), password: Some(PASSWORD.to_owned()), ..Login::default() };
+        let slot = SlotOptions { login, slot: "words".to_owned(), publication: "words".to_owned() };
+        let update = UpdateOptions::new(self.file(), Path::new(&address));
+        FollowOptions { update, on_bad: OnBadRow::Stop, most: None, slot: Some(slot) }
+    }
+
+    fn follower(&self) -> Follower {
+        Follower::new(self.options()).unwrap()
+    }
+
+    fn refused(&self) -> String {
+        Follower::new(self.options()).err().unwrap().to_string()
+    }
+
+    fn word(&self, word: &str) -> Option<String> {
+        Served::open(&self.file()).word(word)
+    }
+
+    /// Where the slot begins.
+    fn confirmed(&self) -> String {
+        self.sql("SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'words'")
+    }
+}
+
+fn step(follower: &mut Follower) -> Step {
+    follower.step(&mut fresh(), &NoProgress).unwrap()
+}
+
+/// Takes steps until one publishes a version.
+fn publish(follower: &mut Follower) -> Step {
+    let begin = Instant::now();
+    loop {
+        let step = step(follower);
+        if step.published.is_some() {
+            return step;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{step:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Takes steps for longer than the pause between two looks; none publishes a version.
+fn nothing(follower: &mut Follower) {
+    for _ in 0..15 {
+        assert!(step(follower).published.is_none());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn inserted_changed_and_removed_rows_are_answered_once() {
+    let place = Place::new();
+    let mut follower = place.follower();
+    nothing(&mut follower);
+    place.sql("INSERT INTO words VALUES ('one', 'first'), ('three', '3 \"three\"'), ('two', '2')");
+    let first = publish(&mut follower).published.unwrap();
+    assert_eq!((first.rows, first.metadata.entries), (3, 3));
+    place.sql(
+        "BEGIN; UPDATE words SET value = 'third' WHERE word = 'three'; DELETE FROM words WHERE word = 'two'; \
+         UPDATE words SET word = 'eins' WHERE word = 'one'; COMMIT",
+    );
+    publish(&mut follower);
+    let expected = [("one", None), ("two", None), ("three", Some("third")), ("eins", Some("first"))];
+    for (word, value) in expected {
+        assert_eq!(place.word(word).as_deref(), value, "{word}");
+    }
+    let confirmed = place.confirmed();
+    assert_eq!(
+        place.sql(
+            "SELECT count(*) FROM pg_logical_slot_peek_binary_changes('words', NULL, NULL, \
+        'proto_version', '1', 'publication_names', 'words')"
+        ),
+        "0"
+    );
+    drop(follower);
+    let mut follower = place.follower();
+    nothing(&mut follower);
+    assert_eq!(place.confirmed(), confirmed);
+    place.sql("INSERT INTO words VALUES ('four', '4')");
+    publish(&mut follower);
+    assert_eq!((place.word("four").unwrap(), place.word("one")), ("4".to_owned(), None));
+}
+
+#[test]
+fn more_changes_than_a_delta_may_have_are_taken_in_parts() {
+    let place = Place::new();
+    place.sql("INSERT INTO words VALUES ('a', repeat('a', 300))");
+    place.sql("INSERT INTO words VALUES ('b', repeat('b', 300))");
+    let mut follower = Follower::new(FollowOptions { most: Some(500), ..place.options() }).unwrap();
+    let first = publish(&mut follower).published.unwrap();
+    assert_eq!((first.rows, place.word("a").unwrap().len(), place.word("b")), (1, 300, None));
+    // The delta is full now, until it is merged.
+    let begin = Instant::now();
+    let error = loop {
+        match follower.step(&mut fresh(), &NoProgress) {
+            Err(error) => break error,
+            Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
+        }
+    };
+    assert_eq!(error.code(), "delta_full");
+}
+
+#[test]
+fn a_slot_that_was_not_told_of_a_version_repeats_nothing() {
+    let place = Place::new();
+    place.sql("SELECT pg_copy_logical_replication_slot('words', 'kept')");
+    place.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut place.follower());
+    let told = place.confirmed();
+    // As if the process had ended between the version and the slot's advance.
+    place.sql("SELECT pg_drop_replication_slot('words')");
+    place.sql("SELECT pg_copy_logical_replication_slot('kept', 'words')");
+    place.sql("UPDATE words SET value = 'changed' WHERE word = 'three'");
+    let mut follower = place.follower();
+    let second = publish(&mut follower).published.unwrap();
+    assert_eq!(second.rows, 1, "the first row is not repeated");
+    assert_eq!(place.word("three").unwrap(), "changed");
+    assert_eq!(place.sql(&format!("SELECT '{}'::pg_lsn > '{told}'::pg_lsn", place.confirmed())), "t");
+}
+
+#[test]
+fn a_slot_that_has_lost_changes_is_refused() {
+    let place = Place::new();
+    place.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut place.follower());
+    place.sql("INSERT INTO words VALUES ('lost', '')");
+    place.sql("SELECT pg_drop_replication_slot('words')");
+    let refused = place.refused();
+    assert!(refused.contains("no slot `words` in this database: expected one, made by SELECT"), "{refused}");
+    place.sql(SLOT);
+    let refused = place.refused();
+    assert!(
+        refused.contains("the slot begins at") && refused.contains("build the database again"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn skipped_rows_and_other_tables_do_not_hold_the_log() {
+    let place = Place::new();
+    let options = FollowOptions { on_bad: OnBadRow::Skip, ..place.options() };
+    let mut follower = Follower::new(options).unwrap();
+    let before = place.confirmed();
+    place.sql("INSERT INTO words VALUES ('long', repeat('x', 70000))");
+    nothing(&mut follower);
+    assert_ne!(place.confirmed(), before, "a row that is skipped");
+    place.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut follower);
+    let after = place.confirmed();
+    // More than 16 MiB of the log.
+    place.sql("INSERT INTO other SELECT * FROM generate_series(1, 300000)");
+    nothing(&mut follower);
+    assert_ne!(place.confirmed(), after, "another table");
+    place.sql("UPDATE words SET value = 'new' WHERE word = 'three'");
+    drop(follower);
+    publish(&mut place.follower());
+    assert_eq!(place.word("three").unwrap(), "new");
+}
+
+#[test]
+fn a_server_that_stops_is_tried_again() {
+    let place = Place::new();
+    let mut follower = place.follower();
+    place.sql("INSERT INTO words VALUES ('three', '3')");
+    place.server.crash();
+    let begin = Instant::now();
+    let trouble = loop {
+        if let Some(trouble) = step(&mut follower).trouble {
+            break trouble;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60));
+    };
+    assert!(trouble.contains("trying again in 1 s"), "{trouble}");
+    place.server.start_again();
+    publish(&mut follower);
+    assert_eq!(place.word("three").unwrap(), "3");
+}
+
+#[test]
+fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
+    let place = Place::new();
+    let refused = |statement: &str, part: &str| {
+        let place = Place::new();
+        let mut follower = place.follower();
+        place.sql(statement);
+        let begin = Instant::now();
+        let error = loop {
+            match follower.step(&mut fresh(), &NoProgress) {
+                Err(error) => break error.to_string(),
+                Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
+            }
+        };
+        assert!(error.contains(part), "{error}");
+        assert_eq!(place.word("one").unwrap(), "1");
+    };
+    refused("TRUNCATE words", "a truncated table");
+    refused(
+        "BEGIN; ALTER TABLE words ADD id int NOT NULL DEFAULT 1, DROP CONSTRAINT words_pkey; \
+         ALTER TABLE words ADD PRIMARY KEY (id); INSERT INTO words VALUES ('a', 'b', 2); COMMIT",
+        "not identified by `word`: expected it as primary key, or ALTER TABLE public.words REPLICA IDENTITY FULL",
+    );
+    refused(
+        "BEGIN; ALTER TABLE words RENAME word TO name; INSERT INTO words VALUES ('a', 'b'); COMMIT",
+        "no column `word`: expected one of name, value",
+    );
+    place.sql("SELECT pg_drop_replication_slot('words')");
+    place.sql("SELECT pg_create_logical_replication_slot('words', 'test_decoding')");
+    assert!(place.refused().contains("uses test_decoding: expected pgoutput"));
+}
