@@ -1,7 +1,5 @@
 //! Arranges pairs of key ids and values in buckets.
 
-use std::ops::Range;
-
 use papir_core::{Error as CoreError, Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -13,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fill::fill;
 use crate::grid::Grid;
 use crate::hash::{SEED_BYTES, Seeds, random_seed};
-use crate::items::{Item, Items, Purpose, Window};
+use crate::items::{EachWindow, Item, Items, Purpose, Window};
 use crate::layout::KeywordLayout;
 use crate::options::TableOptions;
 use crate::placement::place_all;
@@ -109,12 +107,7 @@ struct PairItems<'a> {
 }
 
 impl Items for PairItems<'_> {
-    fn each_window(
-        &mut self,
-        grid: Grid,
-        _purpose: Purpose,
-        each: &mut dyn FnMut(Range<u32>, &dyn Window) -> Result<bool>,
-    ) -> Result<bool> {
+    fn each_window(&mut self, grid: Grid, _purpose: Purpose, each: &mut EachWindow<'_>) -> Result<bool> {
         each(0..grid.regions, self)
     }
 }

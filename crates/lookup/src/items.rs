@@ -43,6 +43,9 @@ pub(crate) enum Purpose {
     Write,
 }
 
+/// Takes the items of a range of regions. Returns whether to go on.
+pub(crate) type EachWindow<'a> = dyn FnMut(Range<u32>, &dyn Window) -> Result<bool> + 'a;
+
 /// All items of a table.
 pub(crate) trait Items {
     /// Passes the items of all regions on, window by window, in the order of regions. Stops at the first
@@ -50,10 +53,5 @@ pub(crate) trait Items {
     ///
     /// # Errors
     /// Errors of the storage and of `each`.
-    fn each_window(
-        &mut self,
-        grid: Grid,
-        purpose: Purpose,
-        each: &mut dyn FnMut(Range<u32>, &dyn Window) -> Result<bool>,
-    ) -> Result<bool>;
+    fn each_window(&mut self, grid: Grid, purpose: Purpose, each: &mut EachWindow<'_>) -> Result<bool>;
 }

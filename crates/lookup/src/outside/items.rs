@@ -1,7 +1,5 @@
 //! Items and their entries in runs by the hash that chooses their region.
 
-use std::ops::Range;
-
 use papir_core::codec::Reader;
 
 use super::{RUNS, Runs, Storage, end_of, run_of};
@@ -9,7 +7,7 @@ use crate::bucket::EntryFormat;
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::hash::KeyHash;
-use crate::items::{Item, Items, Purpose, Window};
+use crate::items::{EachWindow, Item, Items, Purpose, Window};
 use crate::weights::Weights;
 
 /// All items of a table, in storage.
@@ -62,12 +60,7 @@ impl ItemRuns {
 
 impl Items for ItemRuns {
     /// The last region of a run may continue in the next one. Its items wait for that.
-    fn each_window(
-        &mut self,
-        grid: Grid,
-        purpose: Purpose,
-        each: &mut dyn FnMut(Range<u32>, &dyn Window) -> Result<bool>,
-    ) -> Result<bool> {
+    fn each_window(&mut self, grid: Grid, purpose: Purpose, each: &mut EachWindow<'_>) -> Result<bool> {
         if purpose == Purpose::Write {
             self.entries.seal()?;
         }

@@ -90,8 +90,11 @@ pub fn build_announced(
 
 /// Prepares the scheme's database, with memory of the scratch. Called once the records are read, since a
 /// setup needs their shape.
-pub type Prepare<'a> = dyn Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>>
-    + 'a;
+pub type Prepare<'a> =
+    dyn Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer + 'a;
+
+/// A prepared database.
+pub type PreparedServer = CoreResult<Box<dyn ErasedServer>>;
 
 /// The choices that a build leaves to its caller.
 pub struct Preparation<'a> {

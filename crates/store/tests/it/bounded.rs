@@ -105,7 +105,7 @@ fn records_by_number_have_the_bytes_of_a_build_in_memory() {
     compare(&by_number);
     assert_eq!(by_index(&Snapshot::open(&by_number.out).unwrap(), 40)[..4], *b"xxx\0");
     compare(&BuildOptions { record_bytes: Some(64), ..by_number });
-    let records: Vec<u8> = (0..50_000u32).map(|i| (i * i >> 7) as u8).collect();
+    let records: Vec<u8> = (0..50_000u32).map(|i| ((i * i) >> 7) as u8).collect();
     let raw = source(folder.path(), "records.bin", &records);
     compare(&BuildOptions { record_bytes: Some(50), ..BuildOptions::new(&raw, raw.with_extension("papir")) });
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
