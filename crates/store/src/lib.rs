@@ -49,8 +49,8 @@ mod verifier;
 mod writer;
 
 pub use build::{
-    BuildOptions, BuildReport, ChooseBucket, LEAST_MEMORY, Preparation, Prepare, PreparedServer, Survey,
-    SurveyedKeys, build, build_announced, build_with, survey,
+    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, Survey, SurveyedKeys,
+    build, build_announced, build_with, least_memory, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};

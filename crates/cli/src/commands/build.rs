@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     /// delete.
     #[arg(long, value_name = "FOLDER", requires = "tabulated")]
     tables: Option<PathBuf>,
-    /// The memory that the build may take, at least 256MiB, as in 2GiB (inspire, inspire2; keyed or by
+    /// The memory that the build may take, at least 64MiB and 96MiB for each thread, as in 2GiB (inspire, inspire2; keyed or by
     /// number). The build then sorts and prepares in files of a hidden folder beside FILE. They take
     /// about three times the space of FILE, and pages of them in memory do not count. If it is
     /// interrupted, the same command continues with the parts that are finished.

@@ -28,7 +28,7 @@ use content::{Content, Ids, Keys, read};
 use outside::BuildFolder;
 
 pub use content::ChooseBucket;
-pub use options::{BuildOptions, LEAST_MEMORY};
+pub use options::{BuildOptions, least_memory};
 pub use survey::{Survey, SurveyedKeys, survey};
 
 /// Bytes of the hash tree in memory for each record of a verifiable database.

@@ -15,8 +15,13 @@ use crate::signing::{Sign, Signing};
 use crate::source::{Columns, Deletes, Format, Request, Selection};
 use crate::stored_log::log_to_continue;
 
-/// The least memory of a build in bytes: buffers of runs, and what a setup needs for its threads.
-pub const LEAST_MEMORY: u64 = 256 << 20;
+/// The least memory of a build in bytes: buffers, and a pack with its masks for each of this machine's
+/// threads (`RAYON_NUM_THREADS`).
+pub fn least_memory() -> u64 {
+    const BUFFERS: u64 = 64 << 20;
+    const PACK: u64 = 96 << 20;
+    BUFFERS + PACK * rayon::current_num_threads() as u64
+}
 
 /// Options of a build.
 #[derive(Clone, Debug)]
@@ -59,7 +64,7 @@ pub struct BuildOptions {
     pub tables: Option<Tables>,
     /// Keeps finished tables in this folder, from which an interrupted build continues.
     pub scratch: Option<PathBuf>,
-    /// The memory of the build in bytes, at least [`LEAST_MEMORY`], without pages of
+    /// The memory of the build in bytes, at least [`least_memory`], without pages of
     /// mapped files; `None` for as much as it needs. Everything that grows with the database is then in
     /// a folder beside `out`, which nobody else may change during the build. An interrupted build
     /// continues there.
@@ -263,8 +268,9 @@ impl BuildOptions {
     /// Refuses a limit of memory where it would not hold.
     fn check_memory(&self) -> Result<()> {
         let Some(memory) = self.memory else { return Ok(()) };
-        if memory < LEAST_MEMORY {
-            let expected = format!("at least {LEAST_MEMORY}");
+        let least = least_memory();
+        if memory < least {
+            let expected = format!("at least {least} for {} threads", rayon::current_num_threads());
             return Err(CoreError::out_of_bounds("the number of bytes of memory", memory, expected).into());
         }
         let found = match (self.batch, &self.tables, self.scheme()?.bounded_memory()) {

@@ -129,8 +129,7 @@ impl Follower {
         let _lock = lock_deltas(&self.options.update.file)?;
         let mut draft = Draft::open(&self.options.update.file, self.options.update.sign.as_ref())?;
         let Some(arrived) = self.arrived(taken, &draft)? else {
-            // A slot has passed what it had, and may have more.
-            return Ok(Step { arrived: !matches!(self.source, Source::File { .. }), ..Step::default() });
+            return Ok(Step { arrived: self.has_more(), ..Step::default() });
         };
         let was_empty = draft.is_empty();
         let outcome = self.publish(&mut draft, &arrived, rng, progress);
@@ -202,10 +201,19 @@ impl Follower {
             (Taken::FromPipe(arrived), _) => Ok(Some(arrived)),
             #[cfg(feature = "postgres")]
             (Taken::FromSlot(peeked), Source::Slot(slot)) => {
-                let key = self.options.update.columns(draft.metadata(), draft.longest())?.key;
-                slot.accept(&peeked, from, &key)
+                let columns = self.options.update.columns(draft.metadata(), draft.longest())?;
+                slot.accept(&peeked, (from, stated), &columns)
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Returns whether a source without new rows may have some at once.
+    fn has_more(&self) -> bool {
+        match &self.source {
+            #[cfg(feature = "postgres")]
+            Source::Slot(slot) => slot.has_more(),
+            _ => false,
         }
     }
 

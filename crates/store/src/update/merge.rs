@@ -80,7 +80,12 @@ pub fn merge(
         let signing = sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
         let log = save::sign(signing.as_ref(), next, sink)?;
         let Some(now) = Delta::of(file, version, &OpenOptions::default())? else { return Ok(log) };
-        let left = now.changes()?.since(&changes);
+        let all = now.changes()?;
+        let mut left = all.since(&changes);
+        // The next version must state the newest place in the source, even if nothing changed up to it.
+        if left.is_empty() && now.metadata.followed != merged.metadata.followed {
+            left = all;
+        }
         if !left.is_empty() {
             let (records, followed) = (now.metadata.records, now.metadata.followed);
             let signing =
@@ -91,7 +96,7 @@ pub fn merge(
         Ok(log)
     };
     let update = UpdateOptions { keep: *keep, rates: rates.clone(), ..UpdateOptions::new(file, file) };
-    let followed = merged.metadata.followed.or(base.metadata.followed.clone());
+    let followed = merged.metadata.followed.clone().or(base.metadata.followed.clone());
     let former = Metadata { followed, ..base.metadata.clone() };
     let report = publish(&update, (&former, version), counts, next, (rng, progress), seal)?;
     // Of the version before, unless it is kept, and of merges that were killed before their last step.

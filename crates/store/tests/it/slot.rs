@@ -3,9 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use papir_core::NoProgress;
+use papir_core::cost::Rates;
+use papir_core::{NoProgress, Progress};
 use papir_postgres::Login;
-use papir_store::{BuildOptions, FollowOptions, Follower, OnBadRow, SlotOptions, Step, UpdateOptions, build};
+use papir_store::{
+    BuildOptions, FollowOptions, Follower, MergeOptions, OnBadRow, SlotOptions, Step, UpdateOptions, build,
+    merge,
+};
 use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
 
@@ -213,6 +217,65 @@ fn skipped_rows_and_other_tables_do_not_hold_the_log() {
 }
 
 #[test]
+fn rows_have_the_bytes_of_an_export() {
+    let place = Place::new();
+    place.sql("ALTER TABLE words ADD body text");
+    let mut follower = place.follower();
+    // A long value of another column is stored outside the row, and not sent if it does not change.
+    place.sql(
+        "INSERT INTO words SELECT 'long', 'l', string_agg(md5(i::text), '') FROM generate_series(1, 1000) i",
+    );
+    place.sql("INSERT INTO words VALUES ('nothing', NULL), ('text', 'null')");
+    publish(&mut follower);
+    place.sql("UPDATE words SET value = 'changed' WHERE word = 'long'");
+    publish(&mut follower);
+    for (word, value) in [("nothing", ""), ("text", "null"), ("long", "changed")] {
+        assert_eq!(place.word(word).as_deref(), Some(value), "{word}");
+    }
+}
+
+#[test]
+fn a_merge_keeps_the_newest_place() {
+    let place = Place::new();
+    let mut follower = place.follower();
+    place.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut follower);
+    let options = MergeOptions { file: place.file(), keep: None, rates: Rates::BUILT_IN, sign: None };
+    // The same change again, published while the merge runs.
+    let progress = AtWriting(
+        std::sync::Mutex::new(Some(Box::new(move || {
+            place.sql("UPDATE words SET value = '3' WHERE word = 'three'");
+            publish(&mut follower);
+            drop(follower);
+            place
+        }))),
+        std::sync::Mutex::new(None),
+    );
+    merge(&options, &mut fresh(), &progress).unwrap();
+    let place = progress.1.into_inner().unwrap().unwrap();
+    place.sql("INSERT INTO words VALUES ('four', '4')");
+    publish(&mut place.follower());
+    assert_eq!(["three", "four"].map(|word| place.word(word).unwrap()), ["3", "4"]);
+}
+
+type Then = Box<dyn FnOnce() -> Place + Send>;
+
+/// Runs a function once, when a snapshot is written.
+struct AtWriting(std::sync::Mutex<Option<Then>>, std::sync::Mutex<Option<Place>>);
+
+impl Progress for AtWriting {
+    fn stage(&self, name: &str, _total: u64) {
+        if name == "writing"
+            && let Some(then) = self.0.lock().unwrap().take()
+        {
+            *self.1.lock().unwrap() = Some(then());
+        }
+    }
+
+    fn advance(&self, _steps: u64) {}
+}
+
+#[test]
 fn a_server_that_stops_is_tried_again() {
     let place = Place::new();
     let mut follower = place.follower();
@@ -226,9 +289,55 @@ fn a_server_that_stops_is_tried_again() {
         assert!(begin.elapsed() < Duration::from_secs(60));
     };
     assert!(trouble.contains("trying again in 1 s"), "{trouble}");
+    // One that starts meanwhile waits, too.
+    let mut second = place.follower();
+    assert!(step(&mut second).trouble.is_some());
     place.server.start_again();
     publish(&mut follower);
     assert_eq!(place.word("three").unwrap(), "3");
+}
+
+#[test]
+fn publications_of_other_things_than_one_whole_table_are_refused() {
+    let place = Place::new();
+    for (statement, part) in [
+        ("ALTER PUBLICATION words ADD TABLE other", "has 2 tables"),
+        ("ALTER PUBLICATION words DROP TABLE words, other", "has 0 tables"),
+        (
+            "ALTER PUBLICATION words SET TABLE words; ALTER PUBLICATION words SET (publish = 'insert')",
+            "leaves out some changes",
+        ),
+        ("DROP PUBLICATION words", "does not exist"),
+    ] {
+        place.sql(statement);
+        let refused = place.refused();
+        assert!(refused.contains(part), "{refused}");
+    }
+}
+
+#[test]
+fn a_database_that_is_built_again_is_not_followed_on() {
+    let place = Place::new();
+    let before = std::fs::read(place.file()).unwrap();
+    let mut follower = place.follower();
+    place.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut follower);
+    std::fs::write(place.folder.path().join("again"), before).unwrap();
+    for file in std::fs::read_dir(place.folder.path()).unwrap().flatten() {
+        if file.file_name().to_string_lossy().ends_with(".delta") {
+            std::fs::remove_file(file.path()).unwrap();
+        }
+    }
+    std::fs::rename(place.folder.path().join("again"), place.file()).unwrap();
+    place.sql("INSERT INTO words VALUES ('four', '4')");
+    let begin = Instant::now();
+    let error = loop {
+        match follower.step(&mut fresh(), &NoProgress) {
+            Err(error) => break error.to_string(),
+            Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
+        }
+    };
+    assert!(error.contains("replaced by one without the changes"), "{error}");
 }
 
 #[test]
@@ -252,7 +361,7 @@ fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
     refused(
         "BEGIN; ALTER TABLE words ADD id int NOT NULL DEFAULT 1, DROP CONSTRAINT words_pkey; \
          ALTER TABLE words ADD PRIMARY KEY (id); INSERT INTO words VALUES ('a', 'b', 2); COMMIT",
-        "not identified by `word`: expected it as primary key, or ALTER TABLE public.words REPLICA IDENTITY FULL",
+        "identified by id, not by `word`: expected it as primary key, or ALTER TABLE public.words REPLICA IDENTITY FULL",
     );
     refused(
         "BEGIN; ALTER TABLE words RENAME word TO name; INSERT INTO words VALUES ('a', 'b'); COMMIT",

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::map::{create_mapped, map_blob};
 use crate::names::is_standard_input;
 use crate::publish::split;
+use crate::source::Format;
 
 /// Suffix of the folder's name.
 const FOLDER: &str = ".papir-build";
@@ -107,7 +108,7 @@ impl BuildFolder {
         // After a power loss, too, a part with its final name is complete.
         File::options().write(true).open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
         fs::rename(&unfinished, &path).map_err(failed)?;
-        self.started = true;
+        self.started = self.build.of.is_some();
         self.find(name)?.ok_or_else(|| failed(ErrorKind::NotFound.into()))
     }
 
@@ -186,11 +187,12 @@ fn lock(path: &Path, out: &Path) -> Result<File> {
     }
 }
 
-/// All that the parts of a build depend on; `None` for a stream or a folder, which may have changed
-/// unnoticed.
+/// All that the parts of a build depend on; `None` for a stream, a folder, or an SQLite database with its
+/// log beside it, which may have changed unnoticed.
 fn identity(options: &BuildOptions) -> Option<String> {
     let metadata = fs::metadata(&options.source).ok()?;
-    if is_standard_input(&options.source) || !metadata.is_file() {
+    let unnoticed = is_standard_input(&options.source) || options.format() == Format::Sqlite;
+    if unnoticed || !metadata.is_file() {
         return None;
     }
     let source = fs::canonicalize(&options.source).ok()?;

@@ -75,7 +75,7 @@ impl Runs for RunFile {
         if bytes as u64 > self.most {
             let expected = format!("at most {}, an eighth of the memory allowed", self.most);
             return Err(CoreError::out_of_bounds(
-                "the number of bytes that are sorted together",
+                "the number of bytes that are sorted together, as all rows of a key are,",
                 bytes as u64,
                 expected,
             ));

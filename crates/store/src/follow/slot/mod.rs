@@ -20,17 +20,22 @@ use std::time::{Duration, Instant};
 use papir_core::Error as CoreError;
 use papir_postgres::Connector;
 use postgres::Client;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::ToSql;
 
 use super::arrived::Arrived;
 use super::options::SlotOptions;
 use crate::error::{Error, Result};
 use crate::metadata::Followed;
+use crate::source::ChangeColumns;
 use passed::Passed;
 
 /// The slot's plugin.
 const PLUGIN: &str = "pgoutput";
-/// Most changes that are peeked at together, rounded up to whole transactions.
+/// Most messages that are peeked at together, rounded up to whole transactions.
 const AT_ONCE: i32 = 10_000;
+/// Most bytes of messages that are held in memory.
+const MOST_BYTES: usize = 256 << 20;
 /// Time from a look that finds nothing to the next one.
 const LOOK: Duration = Duration::from_millis(200);
 /// Pauses after a failed connection: the first, and the longest.
@@ -49,8 +54,12 @@ pub(super) struct Slot {
     /// The place that the newest version states.
     stated: Option<Followed>,
     passed: Passed,
-    /// Changes that are peeked at together.
+    /// Messages that are peeked at together.
     at_once: i32,
+    /// The publication's table, with its schema.
+    table: String,
+    /// Set if the last messages were passed and there may be more.
+    more: bool,
     /// The place up to which the slot has advanced.
     confirmed: u64,
     /// The end of the log at the last look that found no change.
@@ -81,8 +90,8 @@ impl Slot {
     /// Connects to the server. `file` is the snapshot, whose newest version states the place `stated`.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] for an address that cannot be used, and for a slot that does not continue that
-    /// place; [`papir_core::Error::Io`].
+    /// [`Error::Unreadable`] for an address that cannot be used, and for a slot or a publication that cannot
+    /// be followed or does not continue that place.
     pub(super) fn open(options: SlotOptions, file: &Path, stated: Option<Followed>) -> Result<Self> {
         let connector = Connector::new(&options.login).map_err(|error| Error::Unreadable {
             file: options.login.address.clone(),
@@ -96,6 +105,8 @@ impl Slot {
             stated,
             passed: Passed::beside(file)?,
             at_once: AT_ONCE,
+            table: String::new(),
+            more: false,
             confirmed: 0,
             looked: None,
             next: Instant::now(),
@@ -105,11 +116,20 @@ impl Slot {
         match slot.connect() {
             Ok(()) => Ok(slot),
             Err(Failure::Refused(error)) => Err(error),
-            Err(Failure::Server(error)) => Err(slot.unreachable(&error)),
+            // As when it stops later.
+            Err(Failure::Server(error)) => {
+                slot.later(&error);
+                Ok(slot)
+            }
         }
     }
 
-    /// Peeks at fewer changes from now on. Returns false if it is one transaction already.
+    /// Returns whether messages were passed, so that there may be more.
+    pub(super) fn has_more(&self) -> bool {
+        self.more
+    }
+
+    /// Peeks at fewer messages from now on. Returns false if it is one transaction already.
     pub(super) fn take_less(&mut self) -> bool {
         let before = self.at_once;
         self.at_once = (before / 2).max(1);
@@ -155,7 +175,24 @@ impl Slot {
             return Ok(None);
         }
         let publication = quoted(&self.options.publication);
-        let found = client.query(PEEK, &[&self.options.slot, &self.at_once, &publication])?;
+        let parameters: [&(dyn ToSql + Sync); 3] = [&self.options.slot, &self.at_once, &publication];
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        let mut rows = client.query_raw(PEEK, parameters)?;
+        while let Some(row) = rows.next()? {
+            let message: Vec<u8> = row.get(0);
+            bytes += message.len();
+            if bytes > MOST_BYTES {
+                drop(rows);
+                let error = format!("{} messages of more than {MOST_BYTES} bytes", self.at_once);
+                let expected = "shorter transactions; build the database again";
+                return match self.take_less() {
+                    true => Ok(None),
+                    false => Err(self.refused(format!("{error}: expected {expected}"))),
+                };
+            }
+            found.push(message);
+        }
+        drop(rows);
         if found.is_empty() {
             self.looked = Some(end);
             if end.saturating_sub(self.confirmed) >= PASSED_BYTES {
@@ -163,27 +200,34 @@ impl Slot {
             }
             return Ok(None);
         }
-        Ok(Some(Peeked(found.iter().map(|row| row.get(0)).collect())))
+        Ok(Some(Peeked(found)))
     }
 
-    /// Converts messages to rows of all transactions after a place. `key` is the column of keys.
+    /// Converts messages to rows of all transactions after the place `from`. `stated` is the place that
+    /// the database states now.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] for changes that do not state what happens to every key.
+    /// [`Error::Unreadable`] for changes that do not state what happens to every key, and for a database
+    /// that was replaced by one without the changes that were followed.
     pub(super) fn accept(
         &mut self,
         peeked: &Peeked,
-        from: Option<&Followed>,
-        key: &str,
+        (from, stated): (Option<&Followed>, Option<&Followed>),
+        columns: &ChangeColumns,
     ) -> Result<Option<Arrived>> {
-        let all = rows::transactions(&peeked.0, key).map_err(|reason| self.unreadable(reason))?;
+        self.more = false;
+        let place_of = |place: Option<&Followed>| place.map_or(0, |place| place.bytes);
+        if place_of(stated) < place_of(self.stated.as_ref()) {
+            let found = "the database was replaced by one without the changes that were followed";
+            return Err(self.unreadable(format!("{found}: expected no other build while it is followed")));
+        }
+        let followed = rows::Followed { table: &self.table, columns };
+        let all = rows::transactions(&peeked.0, &followed).map_err(|reason| self.unreadable(reason))?;
         let (start, lines) = from.map_or((0, 0), |from| (from.bytes, from.lines));
         let new: Vec<_> = all.into_iter().filter(|transaction| transaction.end > start).collect();
         let Some(end) = new.last().map(|transaction| transaction.end) else {
-            // The slot was not told of the newest version.
-            if let Some(stated) = self.stated.clone() {
-                self.published(&stated);
-            }
+            // The slot was not told of the newest place.
+            self.unchanged(start)?;
             return Ok(None);
         };
         let rows: String = new.into_iter().map(|transaction| transaction.rows).collect();
@@ -200,6 +244,7 @@ impl Slot {
     /// version's place counts.
     pub(super) fn published(&mut self, at: &Followed) {
         self.stated = Some(at.clone());
+        self.at_once = (2 * self.at_once).min(AT_ONCE);
         if self.advance(at.bytes).is_err() {
             self.client = None;
         }
@@ -216,7 +261,10 @@ impl Slot {
                 self.client = None;
                 Ok(())
             }
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.more = true;
+                Ok(())
+            }
         }
     }
 
@@ -247,15 +295,29 @@ impl Slot {
         }
         let mut client = self.connector.connect()?;
         let SlotOptions { slot, publication, .. } = &self.options;
-        let Some(Found { plugin, confirmed, server }) = slot_of(&mut client, slot)? else {
-            let made = format!("SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')");
-            return Err(
-                self.refused(format!("no slot `{slot}` in this database: expected one, made by {made}"))
-            );
+        let Some(Found { plugin, confirmed, server, lost }) = slot_of(&mut client, slot)? else {
+            let made = format!("SELECT pg_create_logical_replication_slot('{slot}', '{PLUGIN}')");
+            let again = if self.stated.is_some() { ", and a database that is built after that" } else { "" };
+            return Err(self
+                .refused(format!("no slot `{slot}` in this database: expected one, made by {made}{again}")));
         };
         if plugin != PLUGIN {
             return Err(self.refused(format!("the slot `{slot}` uses {plugin}: expected {PLUGIN}")));
         }
+        if lost {
+            let again = "make another one, and build the database again";
+            return Err(self.refused(format!("the slot `{slot}` has lost its log: {again}")));
+        }
+        self.table = match table_of(&mut client, publication)? {
+            Ok(table) => table,
+            Err(found) => {
+                let expected = "a publication of one table with all of its rows, inserts, updates, deletes and \
+                     truncations";
+                return Err(
+                    self.refused(format!("the publication `{publication}` {found}: expected {expected}"))
+                );
+            }
+        };
         self.identity =
             blake3::hash(format!("{server}\n{slot}\n{publication}").as_bytes()).to_hex().to_string();
         self.check_place(confirmed)?;
@@ -307,20 +369,43 @@ impl Slot {
 struct Found {
     plugin: String,
     confirmed: u64,
-    /// The server's identity, and the database.
+    /// The server's identity, its timeline, and the database.
     server: String,
+    /// Whether the server has removed log that the slot needs.
+    lost: bool,
 }
 
 fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, postgres::Error> {
     const SLOT: &str = "SELECT plugin::text, (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, \
-         (SELECT system_identifier::text FROM pg_control_system()) || '/' || database \
-         FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database()";
+         (SELECT system_identifier::text FROM pg_control_system()) || '/' \
+         || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' || database, \
+         coalesce(wal_status = 'lost', false) FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database()";
     let found = client.query_opt(SLOT, &[&name])?;
     Ok(found.map(|row| Found {
         plugin: row.get(0),
         confirmed: row.get::<_, Option<i64>>(1).unwrap_or_default() as u64,
         server: row.get(2),
+        lost: row.get(3),
     }))
+}
+
+/// The table of a publication, with its schema; or what was found instead of one whole table.
+fn table_of(client: &mut Client, publication: &str) -> Result<Result<String, String>, postgres::Error> {
+    // Servers before version 15 know no filters of rows: the field is missing there.
+    const TABLES: &str = "SELECT schemaname || '.' || tablename, to_jsonb(t) ->> 'rowfilter' IS NOT NULL \
+         FROM pg_publication_tables t WHERE pubname = $1";
+    const KINDS: &str =
+        "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1";
+    let Some(kinds) = client.query_opt(KINDS, &[&publication])? else {
+        return Ok(Err("does not exist".to_owned()));
+    };
+    let tables = client.query(TABLES, &[&publication])?;
+    Ok(match &tables[..] {
+        [table] if table.get(1) => Err("has a filter of rows".to_owned()),
+        [_] if !kinds.get::<_, bool>(0) => Err("leaves out some changes".to_owned()),
+        [table] => Ok(table.get(0)),
+        several => Err(format!("has {} tables", several.len())),
+    })
 }
 
 /// A place in the log, as PostgreSQL writes it.
@@ -333,12 +418,12 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Whether another attempt may succeed: the connection failed, the server stops or starts, or another
-/// session uses the slot.
+/// Whether another attempt may succeed: the connection failed, the server stops or starts or lacks
+/// resources, or another session uses the slot.
 fn may_pass(error: &postgres::Error) -> bool {
-    const CLASSES: [&str; 4] = ["08", "53", "55", "57"];
+    const CODES: [&str; 5] = ["08", "53", "57", "55006", "55P03"];
     let code = error.code().map(postgres::error::SqlState::code);
-    code.is_none_or(|code| CLASSES.iter().any(|class| code.starts_with(class)))
+    code.is_none_or(|code| CODES.iter().any(|begin| code.starts_with(begin)))
 }
 
 /// The message of the server or of the connection.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::publish::split;
+use crate::publish::{split, sync_directory};
 
 /// The note's place, beside a snapshot.
 pub(in crate::follow) struct Passed {
@@ -56,7 +56,8 @@ impl Passed {
             file.sync_all()?;
             fs::rename(&new, &self.path)
         };
-        write().map_err(Error::io("writing", &self.path))
+        write().map_err(Error::io("writing", &self.path))?;
+        sync_directory(self.path.parent().unwrap_or(Path::new(".")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Changes of a table as rows of JSON Lines, transaction by transaction.
 
 use super::message::{Column, Field, Message, Table, parse};
-use crate::source::{json_object, json_string};
+use crate::source::{ChangeColumns, json_object, json_string};
 
 /// Mark of a deletion.
 const DELETE: &str = "_delete";
@@ -11,16 +11,27 @@ const DELETE: &str = "_delete";
 pub(super) struct Transaction {
     /// The place in the log after it.
     pub(super) end: u64,
-    /// Rows of JSON Lines: all columns as text, or the key and the mark of a deletion.
+    /// Rows of JSON Lines: columns as text, or the key and the mark of a deletion.
     pub(super) rows: String,
 }
 
-/// Converts messages to transactions. `key` is the column of keys.
+/// The followed table, and the columns that its rows are read for.
+pub(super) struct Followed<'a> {
+    /// Its name with its schema, the only one of the publication.
+    pub(super) table: &'a str,
+    pub(super) columns: &'a ChangeColumns,
+}
+
+/// Converts messages to transactions.
 ///
 /// # Errors
 /// What was found and expected, if the messages do not state what happens to every key.
-pub(super) fn transactions(messages: &[Vec<u8>], key: &str) -> Result<Vec<Transaction>, String> {
+pub(super) fn transactions(
+    messages: &[Vec<u8>],
+    followed: &Followed<'_>,
+) -> Result<Vec<Transaction>, String> {
     let (mut done, mut open, mut table) = (Vec::new(), Transaction::default(), None);
+    let key = followed.columns.key.as_str();
     for bytes in messages {
         let message = parse(bytes).ok_or("an unknown message: expected those of pgoutput, version 1")?;
         match message {
@@ -29,52 +40,65 @@ pub(super) fn transactions(messages: &[Vec<u8>], key: &str) -> Result<Vec<Transa
             Message::Truncate => {
                 return Err("a truncated table: expected single rows; build the database again".to_owned());
             }
-            Message::Table(found) => {
-                table = Some(accepted(found, table, key)?);
+            Message::Table(found) => table = Some(accepted(found, followed)?),
+            Message::Insert { table: id, new } => {
+                Rows::of(&table, id, followed)?.set(&mut open, None, &new)?;
             }
-            Message::Insert { table: id, new } => Rows::of(&table, id, key)?.set(&mut open, None, &new)?,
             Message::Update { table: id, old, new } => {
-                Rows::of(&table, id, key)?.set(&mut open, old.as_deref(), &new)?;
+                Rows::of(&table, id, followed)?.set(&mut open, old.as_deref(), &new)?;
             }
-            Message::Delete { table: id, old } => Rows::of(&table, id, key)?.delete(&mut open, &old)?,
+            Message::Delete { table: id, old } => {
+                Rows::of(&table, id, followed)?.delete(&mut open, key, &old)?;
+            }
         }
     }
     Ok(done)
 }
 
-/// Checks that a table is the only one and that its rows are identified by key.
-fn accepted(found: Table, before: Option<Table>, key: &str) -> Result<Table, String> {
-    let name = &found.name;
-    if let Some(before) = before.filter(|before| before.id != found.id) {
-        return Err(format!("changes of {} and {name}: expected a publication of one table", before.name));
+/// Checks that a table is the followed one and that its rows are identified by key.
+fn accepted(found: Table, followed: &Followed<'_>) -> Result<Table, String> {
+    let (name, key) = (&found.name, &followed.columns.key);
+    if name != followed.table {
+        return Err(format!("changes of {name}: expected those of {} only", followed.table));
     }
-    let columns = || found.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-    match found.columns.iter().find(|column| column.name == key) {
-        None => Err(format!("{name} has no column `{key}`: expected one of {}", columns())),
-        Some(Column { identifies: false, .. }) => Err(format!(
-            "rows of {name} are not identified by `{key}`: expected it as primary key, or ALTER TABLE {name} \
-             REPLICA IDENTITY FULL"
-        )),
-        _ if found.columns.iter().any(|column| column.name == DELETE) => {
-            Err(format!("{name} has a column `{DELETE}`: expected none, as it marks deletions"))
-        }
-        Some(_) => Ok(found),
+    let names = |columns: Vec<&Column>| {
+        columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let identity: Vec<&Column> = found.columns.iter().filter(|column| column.identifies).collect();
+    let all = found.columns.iter().collect::<Vec<_>>();
+    if !all.iter().any(|column| column.name == *key) {
+        return Err(format!("{name} has no column `{key}`: expected one of {}", names(all)));
+    }
+    // All columns identify a row under REPLICA IDENTITY FULL.
+    let full = identity.len() == all.len();
+    if !identity.iter().any(|column| column.name == *key) || identity.len() > 1 && !full {
+        return Err(format!(
+            "rows of {name} are identified by {}, not by `{key}`: expected it as primary key, or ALTER TABLE {name} \
+             REPLICA IDENTITY FULL, and a database that is built again after that",
+            if identity.is_empty() { "nothing".to_owned() } else { names(identity) },
+        ));
+    }
+    match all.iter().any(|column| column.name == DELETE) {
+        true => Err(format!("{name} has a column `{DELETE}`: expected none, as it marks deletions")),
+        false => Ok(found),
     }
 }
 
 /// The rows of one table.
 struct Rows<'a> {
     table: &'a Table,
+    columns: &'a ChangeColumns,
     /// Number of the key's column.
     key: usize,
 }
 
 impl<'a> Rows<'a> {
-    fn of(table: &'a Option<Table>, id: u32, key: &str) -> Result<Self, String> {
+    fn of(table: &'a Option<Table>, id: u32, followed: &Followed<'a>) -> Result<Self, String> {
         let table = table.as_ref().filter(|table| table.id == id);
         let table = table.ok_or("a row before its table: expected the table first")?;
-        let key = table.columns.iter().position(|column| column.name == key).unwrap_or_default();
-        Ok(Self { table, key })
+        let columns = followed.columns;
+        let key = table.columns.iter().position(|column| column.name == columns.key).unwrap_or_default();
+        Ok(Self { table, columns, key })
     }
 
     /// Adds a row with its new fields. One whose key changes is removed under the old key.
@@ -85,42 +109,50 @@ impl<'a> Rows<'a> {
         new: &[Field<'_>],
     ) -> Result<(), String> {
         if let Some(old) = old.filter(|old| old.get(self.key) != new.get(self.key)) {
-            self.delete(open, old)?;
+            self.delete(open, &self.columns.key, old)?;
         }
-        let members = self.table.columns.iter().enumerate().map(|(number, column)| {
+        let wanted = self.table.columns.iter().enumerate().filter(|(_, column)| self.wants(&column.name));
+        let members = wanted.map(|(number, column)| {
             let field = match (new.get(number), old.and_then(|old| old.get(number))) {
                 (Some(Field::Unchanged), Some(&before @ Field::Text(_))) => before,
                 (Some(&field), _) => field,
                 (None, _) => Field::Null,
             };
-            Ok((column.name.as_str(), self.json(field, column)?))
+            Ok((column.name.as_str(), self.json(field, &column.name)?))
         });
-        self.push(open, members.collect::<Result<_, String>>()?);
+        push(open, members.collect::<Result<_, String>>()?);
         Ok(())
     }
 
-    fn delete(&self, open: &mut Transaction, old: &[Field<'_>]) -> Result<(), String> {
-        let column = &self.table.columns[self.key];
-        let key = self.json(old.get(self.key).copied().unwrap_or(Field::Null), column)?;
-        self.push(open, vec![(&column.name, key), (DELETE, "true".to_owned())]);
+    /// Whether rows are read for a column.
+    fn wants(&self, name: &String) -> bool {
+        let ChangeColumns { key, values, delete, .. } = self.columns;
+        name == key || values.contains(name) || delete.as_ref() == Some(name)
+    }
+
+    fn delete(&self, open: &mut Transaction, key: &str, old: &[Field<'_>]) -> Result<(), String> {
+        let field = self.json(old.get(self.key).copied().unwrap_or(Field::Null), key)?;
+        push(open, vec![(key, field), (DELETE, "true".to_owned())]);
         Ok(())
     }
 
-    fn push(&self, open: &mut Transaction, members: Vec<(&str, String)>) {
-        open.rows += &json_object(members);
-        open.rows.push('\n');
-    }
-
-    fn json(&self, field: Field<'_>, column: &Column) -> Result<String, String> {
-        let (table, column) = (&self.table.name, &column.name);
+    /// A field as text. NULL is nothing, as in `COPY` to CSV.
+    fn json(&self, field: Field<'_>, column: &str) -> Result<String, String> {
+        let table = &self.table.name;
         match field {
-            Field::Null => Ok("null".to_owned()),
+            Field::Null => Ok(json_string("")),
             Field::Text(text) => std::str::from_utf8(text)
                 .map(json_string)
                 .map_err(|_| format!("`{column}` of {table} is not UTF-8: expected text")),
             Field::Unchanged => Err(format!(
-                "a change without the long value of `{column}`: expected ALTER TABLE {table} REPLICA IDENTITY FULL"
+                "a change without the long value of `{column}`: expected ALTER TABLE {table} REPLICA IDENTITY FULL, \
+                 and a database that is built again after that"
             )),
         }
     }
+}
+
+fn push(open: &mut Transaction, members: Vec<(&str, String)>) {
+    open.rows += &json_object(members);
+    open.rows.push('\n');
 }
