@@ -90,10 +90,10 @@ pub(crate) struct Arguments {
     /// delete.
     #[arg(long, value_name = "FOLDER", requires = "tabulated")]
     tables: Option<PathBuf>,
-    /// The memory that the build may take, at least 64MiB and 96MiB for each thread, as in 2GiB (inspire, inspire2; keyed or by
-    /// number). The build then sorts and prepares in files of a hidden folder beside FILE. They take
-    /// about three times the space of FILE, and pages of them in memory do not count. If it is
-    /// interrupted, the same command continues with the parts that are finished.
+    /// The memory that the build may take, as in 2GiB, at least 64MiB and 96MiB for each thread (inspire,
+    /// inspire2; keyed or by number). The build then sorts and prepares in files of a hidden folder beside
+    /// FILE. With FILE they take about two and a half times its space, and pages of them in memory do not
+    /// count. If the build is interrupted, the same command continues with the parts that are finished.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with_all = ["batch", "tabulated"])]
     memory: Option<u64>,
     /// Agree to a database whose queries take more than a minute of this machine.
