@@ -310,8 +310,7 @@ pub trait Scheme: Send + Sync + Sized + 'static {
 
 /// A prepared database. Answering never modifies it.
 pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
-    /// Whether [`Server::setup_resumable`] takes the memory of all that grows with the database from its
-    /// scratch.
+    /// True if [`Server::setup_resumable`] takes all memory that grows with the database from its scratch.
     const BOUNDED_MEMORY: bool = false;
 
     /// Prepares a database. Draws the public seed from `rng`.

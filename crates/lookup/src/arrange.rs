@@ -35,24 +35,60 @@ pub(crate) fn arrange(
     progress: &dyn Progress,
 ) -> Result<(KeywordLayout, RecordBuffer)> {
     let lengths = Lengths::of(pairs.iter().map(|pair| pair.value.len())).ok_or(CoreError::EmptyDatabase)?;
-    let dimensions = Dimensions::choose(options.bucket, &lengths)?;
-    let (longest, room) = (lengths.longest as u32, options.room()?);
-    entry_number(pairs.len().saturating_sub(1))?;
+    let plan = TablePlan::new(options, &lengths)?;
+    let format = plan.dimensions.format;
     for _ in 0..SEEDS {
         progress.stage("hashing keys", pairs.len() as u64);
         let seeds = Seeds { ids, placement: random_seed(rng) };
-        let items = chunk_items(pairs, &dimensions.format, &seeds, progress);
+        let items = chunk_items(pairs, &format, &seeds, progress);
         let weights = Weights::of(&items);
-        let mut items = PairItems { pairs, items, format: dimensions.format };
-        let (grid, pilots) = place_all(&mut items, &weights, &dimensions, room, progress)?;
-        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
+        let mut items = PairItems { pairs, items, format };
+        let layout = plan.place(&mut items, &weights, seeds, progress)?;
         let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
         let mut records = RecordBuffer::zeroed(shape);
         if fill(&mut items, &layout, records.packed_mut(), progress)? {
             return Ok((layout, records));
         }
     }
-    Err(too_many(pairs.len() as u64))
+    Err(too_many(lengths.count))
+}
+
+/// The properties of a table that follow from the lengths of its values.
+pub(crate) struct TablePlan {
+    pub(crate) dimensions: Dimensions,
+    longest: u32,
+    /// Free room in per cent.
+    room: u32,
+}
+
+impl TablePlan {
+    /// # Errors
+    /// [`CoreError::OutOfBounds`] for an invalid bucket length or room, and for more than 2³² values: entries
+    /// have 32-bit numbers.
+    pub(crate) fn new(options: &TableOptions, lengths: &Lengths) -> Result<Self> {
+        let dimensions = Dimensions::choose(options.bucket, lengths)?;
+        let last = lengths.count.saturating_sub(1);
+        if last > u32::MAX.into() {
+            return Err(CoreError::out_of_bounds("the number of entries", last, "below 2^32").into());
+        }
+        Ok(Self { dimensions, longest: lengths.longest as u32, room: options.room()? })
+    }
+
+    /// Places items, and returns the layout under these seeds.
+    ///
+    /// # Errors
+    /// The errors of [`place_all`].
+    pub(crate) fn place(
+        &self,
+        items: &mut dyn Items,
+        weights: &Weights,
+        seeds: Seeds,
+        progress: &dyn Progress,
+    ) -> Result<KeywordLayout> {
+        let Self { dimensions, longest, room } = *self;
+        let (grid, pilots) = place_all(items, weights, &dimensions, room, progress)?;
+        Ok(KeywordLayout { seeds, dimensions, longest, grid, pilots })
+    }
 }
 
 /// The error for a table that no placement seed arranges.
@@ -63,15 +99,6 @@ pub(crate) fn too_many(entries: u64) -> Error {
         "few enough for the tags in a bucket to differ",
     )
     .into()
-}
-
-/// The number of an entry in the order of ids.
-///
-/// # Errors
-/// [`CoreError::OutOfBounds`] from 2³² on.
-pub(crate) fn entry_number(number: usize) -> Result<u32> {
-    u32::try_from(number)
-        .map_err(|_| CoreError::out_of_bounds("the number of entries", number as u64, "below 2^32").into())
 }
 
 /// The items of all chunks of a value.

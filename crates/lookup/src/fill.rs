@@ -29,7 +29,7 @@ pub(crate) fn fill(
             return Ok(false);
         };
         let buckets = buckets[first * region_bytes..].chunks_mut(region_bytes);
-        let regions: Vec<(&[u32], &mut [u8])> = groups.each().map(|(_, items)| items).zip(buckets).collect();
+        let regions: Vec<(&[u32], &mut [u8])> = groups.each().zip(buckets).collect();
         Ok(regions.into_par_iter().all(|(numbers, buckets)| {
             progress.advance(1);
             fill_region(window, numbers, layout, buckets)

@@ -34,7 +34,7 @@ pub(crate) trait Window: Sync {
     fn write(&self, number: u32, free: &mut [u8]);
 }
 
-/// What a window is read for.
+/// The use of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Placement, which needs no entries.

@@ -89,9 +89,7 @@ fn search(
 pub(crate) struct Regions<'a> {
     items: &'a [Item],
     grid: Grid,
-    /// The first region.
-    first: u32,
-    /// Item numbers; those of the region at `r` are at `starts[r]..starts[r + 1]`.
+    /// Item numbers; those of region r, counted from the first, are at `starts[r]..starts[r + 1]`.
     order: Vec<u32>,
     starts: Vec<usize>,
     /// Bytes of each region's items.
@@ -114,12 +112,12 @@ impl<'a> Regions<'a> {
         }
         (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
         let order = sorted_by(items, &starts, region);
-        Some(Self { items, grid, first, order, starts, bytes })
+        Some(Self { items, grid, order, starts, bytes })
     }
 
-    /// Numbers of the items of each region, in order, with the region.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        (self.first..).zip(self.starts.windows(2).map(|pair| &self.order[pair[0]..pair[1]]))
+    /// Numbers of the items of each region, in the order of regions.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &[u32]> {
+        self.starts.windows(2).map(|pair| &self.order[pair[0]..pair[1]])
     }
 
     /// Searches the pilots of all regions, fullest first, so that a grid that is too small fails early.
@@ -130,7 +128,7 @@ impl<'a> Regions<'a> {
             .each()
             .zip(&self.bytes)
             .zip(pilots.chunks_mut(per_region))
-            .map(|(((_, items), &bytes), pilots)| (items, bytes, pilots))
+            .map(|((items, &bytes), pilots)| (items, bytes, pilots))
             .collect();
         regions.sort_unstable_by_key(|&(_, bytes, _)| std::cmp::Reverse(bytes));
         let region = || Region::new(self.grid, capacity);

@@ -125,13 +125,18 @@ fn abandoned(path: &Path) -> bool {
 /// two updates would undo the earlier. On a file system without locks, an update detects most
 /// conflicts before it renames its file.
 pub(crate) fn lock(file: &Path) -> Result<File> {
-    let opened = File::open(file).map_err(Error::io("opening", file))?;
-    match opened.try_lock() {
+    only_one("update", file, File::open(file).map_err(Error::io("opening", file))?)
+}
+
+/// Locks `lock`. Refuses a second work (`update`, `build`) on `file` while it is locked. On a file system
+/// without locks, nothing is refused.
+pub(crate) fn only_one(work: &str, file: &Path, lock: File) -> Result<File> {
+    match lock.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            let found = format!("another update of {} is running", file.display());
-            Err(Error::options(found, "one update at a time; try again when it has ended"))
+            let found = format!("another {work} of {} is running", file.display());
+            Err(Error::options(found, format!("one {work} at a time; try again when it has ended")))
         }
-        _ => Ok(opened),
+        _ => Ok(lock),
     }
 }
 

@@ -38,7 +38,7 @@ fn log_in(path: &Path) -> Result<Option<Log>> {
 /// The log that the next version at `path` continues.
 ///
 /// # Errors
-/// Those of [`continued`] and [`stored_log`].
+/// The errors of [`continued`] and [`stored_log`].
 pub(crate) fn log_to_continue(path: &Path, sign: Option<&Sign>, unsigned: bool) -> Result<Option<Log>> {
     if sign.is_some() && unsigned {
         return Err(Error::options("a key to sign with, and an unsigned version", "one of them"));

@@ -266,7 +266,6 @@ fn built_within(kib: u64, source: &str, out: &str, more: &[&str]) -> std::proces
 /// A limit of 256 MiB holds for a database of 200 MB, which a build in memory exceeds.
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "long"]
 fn a_build_keeps_within_its_limit_of_memory() {
     let folder = Folder::new();
     let value = "x".repeat(4000);

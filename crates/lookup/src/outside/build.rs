@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::items::ItemRuns;
 use super::rows::EntryRuns;
 use super::{RUNS, Storage};
-use crate::arrange::{SEEDS, entry_number, items_of, too_many};
+use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
 use crate::bucket::EntryFormat;
-use crate::dimensions::{Dimensions, Lengths};
+use crate::dimensions::Lengths;
 use crate::entry::Pair;
 use crate::error::{Error, Result};
 use crate::fill::fill;
@@ -19,7 +19,6 @@ use crate::ids::ID_BYTES;
 use crate::items::Item;
 use crate::layout::KeywordLayout;
 use crate::options::{OnDuplicate, TableOptions};
-use crate::placement::place_all;
 use crate::table::TableReport;
 
 /// A keyword table whose buckets and ids are outside memory.
@@ -43,7 +42,7 @@ pub const IDS: &str = "ids";
 /// the same random bytes.
 ///
 /// # Errors
-/// Those of [`crate::build`] and of `place`.
+/// The errors of [`crate::build`] and of `place`.
 pub fn build(
     entries: &mut EntryRuns,
     options: &TableOptions,
@@ -52,17 +51,14 @@ pub fn build(
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
     let Summary { lengths, duplicates, key_bytes } = summarize(entries, options.on_duplicate, progress)?;
-    let dimensions = Dimensions::choose(options.bucket, &lengths)?;
-    let (longest, room) = (lengths.longest as u32, options.room()?);
-    entry_number(lengths.count as usize - 1)?;
+    let plan = TablePlan::new(options, &lengths)?;
     let mut ids = place.zeroed(IDS, lengths.count as usize * ID_BYTES)?;
     for _ in 0..SEEDS {
         let seeds = Seeds { placement: random_seed(rng), ..entries.seeds };
-        let hashing = Hashing { seeds, format: dimensions.format, rule: options.on_duplicate };
+        let hashing = Hashing { seeds, format: plan.dimensions.format, rule: options.on_duplicate };
         let mut items = hashing.spill(entries, lengths.count, &mut ids, place, progress)?;
         let weights = items.weights;
-        let (grid, pilots) = place_all(&mut items, &weights, &dimensions, room, progress)?;
-        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
+        let layout = plan.place(&mut items, &weights, seeds, progress)?;
         let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
         let mut buckets = place.zeroed(BUCKETS, shape.total_bytes() as usize)?;
         if fill(&mut items, &layout, buckets.bytes_mut(), progress)? {
@@ -75,7 +71,7 @@ pub fn build(
     Err(too_many(lengths.count))
 }
 
-/// What is known of the entries that are kept.
+/// Statistics of the entries that are kept.
 struct Summary {
     lengths: Lengths,
     duplicates: u64,

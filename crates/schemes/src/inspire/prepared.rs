@@ -116,7 +116,7 @@ impl Prepared {
         Ok((BlobSlice::new(tiles, sections.database)?, exceptions))
     }
 
-    /// What [`Self::encode_parts`] kept, if all of it is there.
+    /// Finds the matrices and exceptions that [`Self::encode_parts`] kept; `None` if one is missing.
     fn find_encoded(
         sections: &Sections,
         layout: &Layout,

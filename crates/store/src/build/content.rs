@@ -1,7 +1,5 @@
 //! Reads the source of a build into records.
 
-use std::path::Path;
-
 use papir_core::{Blob, Error as CoreError, Progress, RecordBuffer, Records, Shape};
 use papir_lookup::{
     BucketTarget, Entry, KeyIds, KeywordLayout, KeywordTable, Lengths, TableOptions, TableReport,
@@ -74,7 +72,7 @@ pub(super) fn read(
     let Rows { entries: rows, bytes, skipped } = rows(&options.request(), progress)?;
     let entries = rows.len() as u64;
     if !options.keyed() {
-        let records = Box::new(padded(&rows, options.record_bytes, &options.source)?);
+        let records = Box::new(padded(options, &rows)?);
         return Ok(Content { records, entries, bytes, skipped, keyword: None });
     }
     let BuildOptions { on_duplicate, room, .. } = *options;
@@ -89,6 +87,10 @@ pub(super) fn read(
     Ok(Content { records: Box::new(records), entries, bytes, skipped, keyword })
 }
 
+/// Opens the records of a raw source.
+///
+/// # Errors
+/// The errors of [`raw_records`].
 pub(super) fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> {
     let records = raw_records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
     let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
@@ -106,17 +108,27 @@ pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Err
     }
 }
 
-/// Packs values into records of `record_bytes` bytes, by default the length of the longest value
-/// and at least one byte. Shorter values are padded with zeros. The caller has checked that no
-/// value is longer than `record_bytes`.
+/// The shape of records that hold `entries` values of at most `longest` bytes: of the length in the options,
+/// or by default that of the longest value and at least one byte.
 ///
 /// # Errors
-/// [`Error::Source`] if there are no rows, or with the errors of [`Shape::of_bytes`].
-fn padded(rows: &[Entry], record_bytes: Option<u64>, path: &Path) -> Result<RecordBuffer> {
-    let wrong = |error: CoreError| Error::of_source(path)(error.into());
-    let longest =
-        rows.iter().map(|row| row.value.len() as u64).max().ok_or_else(|| wrong(CoreError::EmptyDatabase))?;
-    let shape = Shape::of_bytes(rows.len() as u64, record_bytes.unwrap_or(longest.max(1))).map_err(wrong)?;
+/// [`Error::Source`] if there are no values, or with the errors of [`Shape::of_bytes`].
+pub(super) fn shape_of_values(options: &BuildOptions, entries: u64, longest: u64) -> Result<Shape> {
+    let shape = match entries {
+        0 => Err(CoreError::EmptyDatabase),
+        _ => Shape::of_bytes(entries, options.record_bytes.unwrap_or(longest.max(1))),
+    };
+    shape.map_err(|error| Error::of_source(&options.source)(error.into()))
+}
+
+/// Packs values into records. Shorter values are padded with zeros. No value is longer than a record: the
+/// source was read with that limit.
+///
+/// # Errors
+/// The errors of [`shape_of_values`].
+fn padded(options: &BuildOptions, rows: &[Entry]) -> Result<RecordBuffer> {
+    let longest = rows.iter().map(|row| row.value.len() as u64).max().unwrap_or(0);
+    let shape = shape_of_values(options, rows.len() as u64, longest)?;
     let length = shape.record_bytes();
     let mut records = RecordBuffer::zeroed(shape);
     for (record, row) in records.packed_mut().chunks_mut(length).zip(rows) {

@@ -122,7 +122,7 @@ impl Follower {
     /// # Errors
     /// Errors of [`crate::update_delta()`]; [`crate::Error::Unreadable`] for a file or a slot that is not
     /// the one that was followed, and for changes of a slot that do not state what happens to every key.
-    /// What was not published arrives again at the next call.
+    /// Rows that were not published arrive again at the next call.
     pub fn step(&mut self, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Step> {
         let taken = self.take()?;
         let Some(taken) = taken else { return Ok(Step { trouble: self.trouble(), ..Step::default() }) };
@@ -226,7 +226,7 @@ impl Follower {
         }
     }
 
-    /// Tells a slot what it need not keep any more: what is in a durable version, or changed nothing.
+    /// Tells a slot that rows are in a durable version, or changed nothing: it need not keep them.
     #[cfg(feature = "postgres")]
     fn acknowledge(&mut self, published: bool) -> Result<()> {
         match (&mut self.source, &self.passed) {

@@ -1,9 +1,9 @@
 //! The folder of a build: its lock, its options and seed, and its parts.
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirEntry, File};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use papir_core::scratch::Scratch;
@@ -18,7 +18,7 @@ use crate::build::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::map::{create_mapped, map_blob};
 use crate::names::is_standard_input;
-use crate::publish::split;
+use crate::publish::{only_one, split};
 use crate::source::Format;
 
 /// Suffix of the folder's name.
@@ -29,8 +29,10 @@ const LOCK: &str = "lock";
 const BUILD: &str = "build.json";
 /// Suffix of an unfinished part.
 const UNFINISHED: &str = ".unfinished";
+/// Suffix of files that are not parts, but needed to make one.
+const RUNS: &str = ".runs";
 
-/// What the parts of a folder depend on.
+/// The description of a build, on which all parts of a folder depend.
 #[derive(Serialize, Deserialize)]
 struct Build {
     /// Version of the program, the source's length and time, and the options; `None` for a source that is
@@ -48,7 +50,7 @@ pub(in crate::build) struct BuildFolder {
     build: Build,
     /// The memory of the build in bytes.
     memory: u64,
-    /// Whether a part is finished, so that an interrupted build can continue.
+    /// Set if a part is finished: an interrupted build can then continue.
     started: bool,
 }
 
@@ -69,22 +71,46 @@ impl BuildFolder {
         hidden.push(FOLDER);
         let folder = directory.join(hidden);
         fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
-        let lock = lock(&folder.join(LOCK), &options.out)?;
+        let lock = folder.join(LOCK);
+        let lock = File::create(&lock).map_err(Error::io("creating", &lock))?;
+        let lock = only_one("build", &options.out, lock)?;
         let mut fresh = Build { of: identity(options), seed: [0; SEED_BYTES] };
         rng.fill_bytes(&mut fresh.seed);
         let kept =
             fs::read(folder.join(BUILD)).ok().and_then(|json| serde_json::from_slice::<Build>(&json).ok());
         let kept = kept.filter(|kept| kept.of.is_some() && kept.of == fresh.of);
-        let opened = |build, started| Self { folder: folder.clone(), _lock: lock, build, memory, started };
-        if let Some(kept) = kept {
-            return Ok(opened(kept, true));
+        let found = kept.is_some();
+        let build = kept.unwrap_or(fresh);
+        let mut opened = Self { folder, _lock: lock, build, memory, started: false };
+        match found {
+            true => opened.started = opened.has_parts()?,
+            false => opened.begin()?,
         }
-        let opened = opened(fresh, false);
-        opened.clear()?;
-        let json = serde_json::to_vec_pretty(&opened.build).map_err(std::io::Error::from);
-        let written = json.and_then(|json| fs::write(folder.join(BUILD), json));
-        written.map_err(Error::io("writing", &folder))?;
         Ok(opened)
+    }
+
+    /// Removes the parts of another build, and writes the description of this one.
+    fn begin(&self) -> Result<()> {
+        for file in self.files()?.into_iter().filter(|name| name != LOCK) {
+            fs::remove_file(self.folder.join(file)).map_err(Error::io("clearing", &self.folder))?;
+        }
+        let json = serde_json::to_vec_pretty(&self.build).map_err(std::io::Error::from);
+        let written = json.and_then(|json| fs::write(self.folder.join(BUILD), json));
+        written.map_err(Error::io("writing", &self.folder))
+    }
+
+    /// Returns whether a part is finished.
+    fn has_parts(&self) -> Result<bool> {
+        let unfinished = |name: &String| name.ends_with(UNFINISHED) || name.ends_with(RUNS);
+        let mut parts = self.files()?.into_iter().filter(|name| name != LOCK && name != BUILD);
+        Ok(parts.any(|name| !unfinished(&name)))
+    }
+
+    /// The names of all files.
+    fn files(&self) -> Result<Vec<String>> {
+        let name = |file: std::io::Result<DirEntry>| Ok(file?.file_name().to_string_lossy().into_owned());
+        let names = fs::read_dir(&self.folder).and_then(|files| files.map(name).collect());
+        names.map_err(Error::io("reading", &self.folder))
     }
 
     /// The random bytes of the build, from the first on.
@@ -93,8 +119,13 @@ impl BuildFolder {
     }
 
     /// The path of a file of the build.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name.replace('/', "-"))
+    }
+
+    /// The path of runs of the build.
+    pub(super) fn runs_path(&self, kind: &str) -> PathBuf {
+        self.path(&format!("{kind}{RUNS}"))
     }
 
     fn unfinished(&self, name: &str) -> PathBuf {
@@ -116,18 +147,6 @@ impl BuildFolder {
     pub(super) fn create(&self, name: &str) -> CoreResult<File> {
         let path = self.unfinished(name);
         File::create(&path).map_err(|source| io("creating", &path, source))
-    }
-
-    /// Removes all files but the lock.
-    fn clear(&self) -> Result<()> {
-        let failed = |source| Error::io("clearing", &self.folder)(source);
-        for file in fs::read_dir(&self.folder).map_err(failed)? {
-            let file = file.map_err(failed)?;
-            if file.file_name() != LOCK {
-                fs::remove_file(file.path()).map_err(failed)?;
-            }
-        }
-        Ok(())
     }
 
     /// Removes the folder of a build that is complete.
@@ -171,24 +190,12 @@ impl Scratch for BuildFolder {
 
 impl Storage for BuildFolder {
     fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>> {
-        Ok(Box::new(RunFile::create(self.path(&format!("{kind}.runs")), self.memory)?))
+        Ok(Box::new(RunFile::create(self.runs_path(kind), self.memory)?))
     }
 }
 
-fn lock(path: &Path, out: &Path) -> Result<File> {
-    let file = File::create(path).map_err(Error::io("creating", path))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            let found = format!("another build of {} is running", out.display());
-            Err(Error::options(found, "one build at a time; try again when it has ended"))
-        }
-        // On a file system without locks, builds of one file must not overlap.
-        _ => Ok(file),
-    }
-}
-
-/// All that the parts of a build depend on; `None` for a stream, a folder, or an SQLite database with its
-/// log beside it, which may have changed unnoticed.
+/// Describes program, source and options; `None` for a stream, a folder, or an SQLite database with its log
+/// beside it, which may have changed unnoticed.
 fn identity(options: &BuildOptions) -> Option<String> {
     let metadata = fs::metadata(&options.source).ok()?;
     let unnoticed = is_standard_input(&options.source) || options.format() == Format::Sqlite;

@@ -12,7 +12,9 @@ use papir_lookup::{Entry, TableOptions};
 use super::folder::BuildFolder;
 use super::random::BuildRng;
 use super::stored::{self, RECORDS};
-use crate::build::content::{ChooseBucket, Content, Ids, Keys, of_keys, read_raw, target_for};
+use crate::build::content::{
+    ChooseBucket, Content, Ids, Keys, of_keys, read_raw, shape_of_values, target_for,
+};
 use crate::build::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::source::{Format, Input, PackedRecords, is_stream, raw_shape, rows_each};
@@ -126,15 +128,11 @@ impl Drop for Values {
 }
 
 fn padded(options: &BuildOptions, folder: &mut BuildFolder, progress: &dyn Progress) -> Result<Content> {
-    let mut values = Values::create(folder.path("values.runs"))?;
+    let mut values = Values::create(folder.runs_path("values"))?;
     let (bytes, skipped) =
         rows_each(&options.request(), progress, &mut |Entry { value, .. }| values.add(&value))?;
-    let (entries, wrong) = (values.count, |error: CoreError| Error::of_source(&options.source)(error.into()));
-    if entries == 0 {
-        return Err(wrong(CoreError::EmptyDatabase));
-    }
-    let length = options.record_bytes.unwrap_or(values.longest.max(1));
-    let shape = Shape::of_bytes(entries, length).map_err(wrong)?;
+    let entries = values.count;
+    let shape = shape_of_values(options, entries, values.longest)?;
     let mut records = folder.zeroed(RECORDS, shape.total_bytes() as usize)?;
     progress.stage("padding", entries);
     values.pad(records.bytes_mut(), shape.record_bytes())?;

@@ -1,4 +1,4 @@
-//! What an interrupted build has made of its source.
+//! The records of an interrupted build, with their numbers.
 
 use papir_core::scratch::Scratch;
 use papir_core::{AlignedBytes, Blob, Error as CoreError, Shape};
@@ -37,7 +37,7 @@ struct Stored {
 struct StoredKeys {
     /// Number, shortest, longest and total length of the values in the source.
     lengths: (u64, usize, usize, u64),
-    /// Whether longer values are cut, and the target's bytes.
+    /// True if longer values are cut, and the target's bytes.
     bucket: (bool, u32),
     entries: u64,
     value_bytes: u64,

@@ -35,7 +35,7 @@ pub(super) struct Table {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// Whether old fields state it.
+    /// True if old fields state it.
     pub(super) identifies: bool,
 }
 
@@ -73,7 +73,7 @@ fn table(rest: &mut Bytes<'_>) -> Option<Table> {
     let id = rest.u32()?;
     let schema = rest.name()?;
     let name = format!("{schema}.{}", rest.name()?);
-    // How rows are identified is also said column by column.
+    // The table's replica identity: each column says whether it is part of it.
     rest.take(1)?;
     let count = rest.u16()?;
     let column = |_| {

@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`message`] | parses the messages of `pgoutput` |
 //! | [`rows`] | converts them to rows of JSON Lines, transaction by transaction |
+//! | [`server`] | sends the queries |
 //! | [`passed`] | notes how far the log was passed without a change |
 
 mod message;
 mod passed;
 mod rows;
+mod server;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,8 +22,6 @@ use std::time::{Duration, Instant};
 use papir_core::Error as CoreError;
 use papir_postgres::Connector;
 use postgres::Client;
-use postgres::fallible_iterator::FallibleIterator;
-use postgres::types::ToSql;
 
 use super::arrived::Arrived;
 use super::options::SlotOptions;
@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::metadata::Followed;
 use crate::source::ChangeColumns;
 use passed::Passed;
+use server::{Found, may_pass, place, reason, slot_of, table_of};
 
 /// The slot's plugin.
 const PLUGIN: &str = "pgoutput";
@@ -131,12 +132,12 @@ impl Slot {
 
     /// Peeks at fewer messages from now on. Returns false if it is one transaction already.
     pub(super) fn take_less(&mut self) -> bool {
-        let before = self.at_once;
-        self.at_once = (before / 2).max(1);
-        self.at_once < before
+        let some_are_left = self.at_once > 1;
+        self.at_once = (self.at_once / 2).max(1);
+        some_are_left
     }
 
-    /// What hindered the last look. A look that fails is tried again.
+    /// Takes the failure of the last look, which is tried again.
     pub(super) fn take_trouble(&mut self) -> Option<String> {
         self.trouble.take()
     }
@@ -165,34 +166,24 @@ impl Slot {
     }
 
     fn look(&mut self) -> Result<Option<Peeked>, Failure> {
-        const END: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint";
-        const PEEK: &str = "SELECT data FROM pg_logical_slot_peek_binary_changes($1, NULL, $2, \
-             'proto_version', '1', 'publication_names', $3)";
         self.connect()?;
         let Some(client) = &mut self.client else { return Ok(None) };
-        let end = client.query_one(END, &[])?.get::<_, i64>(0) as u64;
+        let end = server::end_of_log(client)?;
         if self.looked == Some(end) {
             return Ok(None);
         }
-        let publication = quoted(&self.options.publication);
-        let parameters: [&(dyn ToSql + Sync); 3] = [&self.options.slot, &self.at_once, &publication];
-        let (mut found, mut bytes) = (Vec::new(), 0);
-        let mut rows = client.query_raw(PEEK, parameters)?;
-        while let Some(row) = rows.next()? {
-            let message: Vec<u8> = row.get(0);
-            bytes += message.len();
-            if bytes > MOST_BYTES {
-                drop(rows);
-                let error = format!("{} messages of more than {MOST_BYTES} bytes", self.at_once);
-                let expected = "shorter transactions; build the database again";
-                return match self.take_less() {
-                    true => Ok(None),
-                    false => Err(self.refused(format!("{error}: expected {expected}"))),
-                };
+        let found = loop {
+            match server::peek(client, &self.options, self.at_once, MOST_BYTES)? {
+                Some(found) => break found,
+                None if self.at_once > 1 => self.at_once /= 2,
+                None => {
+                    let found = format!("a transaction of more than {MOST_BYTES} bytes");
+                    return Err(
+                        self.refused(format!("{found}: expected shorter ones; build the database again"))
+                    );
+                }
             }
-            found.push(message);
-        }
-        drop(rows);
+        };
         if found.is_empty() {
             self.looked = Some(end);
             if end.saturating_sub(self.confirmed) >= PASSED_BYTES {
@@ -278,10 +269,9 @@ impl Slot {
     }
 
     fn advance(&mut self, to: u64) -> Result<(), Failure> {
-        const ADVANCE: &str = "SELECT pg_replication_slot_advance($1, $2::text::pg_lsn)";
         self.connect()?;
         if let Some(client) = &mut self.client {
-            client.query(ADVANCE, &[&self.options.slot, &place(to)])?;
+            server::advance(client, &self.options.slot, to)?;
             self.confirmed = self.confirmed.max(to);
         }
         Ok(())
@@ -362,77 +352,6 @@ impl Slot {
 
     fn refused(&self, reason: String) -> Failure {
         Failure::Refused(self.unreadable(reason))
-    }
-}
-
-/// A slot as the server describes it.
-struct Found {
-    plugin: String,
-    confirmed: u64,
-    /// The server's identity, its timeline, and the database.
-    server: String,
-    /// Whether the server has removed log that the slot needs.
-    lost: bool,
-}
-
-fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, postgres::Error> {
-    const SLOT: &str = "SELECT plugin::text, (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, \
-         (SELECT system_identifier::text FROM pg_control_system()) || '/' \
-         || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' || database, \
-         coalesce(wal_status = 'lost', false) FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database()";
-    let found = client.query_opt(SLOT, &[&name])?;
-    Ok(found.map(|row| Found {
-        plugin: row.get(0),
-        confirmed: row.get::<_, Option<i64>>(1).unwrap_or_default() as u64,
-        server: row.get(2),
-        lost: row.get(3),
-    }))
-}
-
-/// The table of a publication, with its schema; or what was found instead of one whole table.
-fn table_of(client: &mut Client, publication: &str) -> Result<Result<String, String>, postgres::Error> {
-    // Servers before version 15 know no filters of rows: the field is missing there.
-    const TABLES: &str = "SELECT schemaname || '.' || tablename, to_jsonb(t) ->> 'rowfilter' IS NOT NULL \
-         FROM pg_publication_tables t WHERE pubname = $1";
-    const KINDS: &str =
-        "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1";
-    let Some(kinds) = client.query_opt(KINDS, &[&publication])? else {
-        return Ok(Err("does not exist".to_owned()));
-    };
-    let tables = client.query(TABLES, &[&publication])?;
-    Ok(match &tables[..] {
-        [table] if table.get(1) => Err("has a filter of rows".to_owned()),
-        [_] if !kinds.get::<_, bool>(0) => Err("leaves out some changes".to_owned()),
-        [table] => Ok(table.get(0)),
-        several => Err(format!("has {} tables", several.len())),
-    })
-}
-
-/// A place in the log, as PostgreSQL writes it.
-fn place(bytes: u64) -> String {
-    format!("{:X}/{:X}", bytes >> 32, bytes as u32)
-}
-
-/// A publication's name in the plugin's list of names.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// Whether another attempt may succeed: the connection failed, the server stops or starts or lacks
-/// resources, or another session uses the slot.
-fn may_pass(error: &postgres::Error) -> bool {
-    const CODES: [&str; 5] = ["08", "53", "57", "55006", "55P03"];
-    let code = error.code().map(postgres::error::SqlState::code);
-    code.is_none_or(|code| CODES.iter().any(|begin| code.starts_with(begin)))
-}
-
-/// The message of the server or of the connection.
-fn reason(error: &postgres::Error) -> String {
-    use std::error::Error as _;
-    match (error.as_db_error(), error.source()) {
-        (Some(error), _) => error.message().to_owned(),
-        (None, Some(source)) => format!("{error}: {source}"),
-        (None, None) => error.to_string(),
     }
 }
 

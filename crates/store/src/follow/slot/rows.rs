@@ -25,7 +25,7 @@ pub(super) struct Followed<'a> {
 /// Converts messages to transactions.
 ///
 /// # Errors
-/// What was found and expected, if the messages do not state what happens to every key.
+/// The reason, found and expected, if the messages do not say what happens to every key.
 pub(super) fn transactions(
     messages: &[Vec<u8>],
     followed: &Followed<'_>,
@@ -124,7 +124,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Whether rows are read for a column.
+    /// Returns true if rows are read for a column.
     fn wants(&self, name: &String) -> bool {
         let ChangeColumns { key, values, delete, .. } = self.columns;
         name == key || values.contains(name) || delete.as_ref() == Some(name)

@@ -1,0 +1,121 @@
+//! Queries to the server of a slot, and its errors.
+
+use postgres::Client;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::ToSql;
+
+use crate::follow::options::SlotOptions;
+
+/// A slot as the server describes it.
+pub(super) struct Found {
+    pub(super) plugin: String,
+    /// The place up to which it has advanced.
+    pub(super) confirmed: u64,
+    /// The server's identity, its timeline, and the database.
+    pub(super) server: String,
+    /// Set if the server has removed log that the slot needs.
+    pub(super) lost: bool,
+}
+
+/// A slot of the server's database; `None` if there is none of this name.
+pub(super) fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, postgres::Error> {
+    const SLOT: &str = "SELECT plugin::text, (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, \
+         (SELECT system_identifier::text FROM pg_control_system()) || '/' \
+         || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' || database, \
+         coalesce(wal_status = 'lost', false) FROM pg_replication_slots \
+         WHERE slot_name = $1 AND database = current_database()";
+    let found = client.query_opt(SLOT, &[&name])?;
+    Ok(found.map(|row| Found {
+        plugin: row.get(0),
+        confirmed: row.get::<_, Option<i64>>(1).unwrap_or_default() as u64,
+        server: row.get(2),
+        lost: row.get(3),
+    }))
+}
+
+/// The table of a publication, with its schema; or what was found instead of one whole table.
+pub(super) fn table_of(
+    client: &mut Client,
+    publication: &str,
+) -> Result<Result<String, String>, postgres::Error> {
+    // Servers before version 15 know no filters of rows: the field is missing there.
+    const TABLES: &str = "SELECT schemaname || '.' || tablename, to_jsonb(t) ->> 'rowfilter' IS NOT NULL \
+         FROM pg_publication_tables t WHERE pubname = $1";
+    const KINDS: &str =
+        "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1";
+    let Some(kinds) = client.query_opt(KINDS, &[&publication])? else {
+        return Ok(Err("does not exist".to_owned()));
+    };
+    let tables = client.query(TABLES, &[&publication])?;
+    Ok(match &tables[..] {
+        [table] if table.get(1) => Err("has a filter of rows".to_owned()),
+        [_] if !kinds.get::<_, bool>(0) => Err("leaves out some changes".to_owned()),
+        [table] => Ok(table.get(0)),
+        several => Err(format!("has {} tables", several.len())),
+    })
+}
+
+/// The end of the log that is on disk.
+pub(super) fn end_of_log(client: &mut Client) -> Result<u64, postgres::Error> {
+    const END: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint";
+    Ok(client.query_one(END, &[])?.get::<_, i64>(0) as u64)
+}
+
+/// At least `at_once` messages of a slot, in order, without advancing it, or all that there are. Returns
+/// `None` if they have more than `most` bytes.
+pub(super) fn peek(
+    client: &mut Client,
+    SlotOptions { slot, publication, .. }: &SlotOptions,
+    at_once: i32,
+    most: usize,
+) -> Result<Option<Vec<Vec<u8>>>, postgres::Error> {
+    const PEEK: &str = "SELECT data FROM pg_logical_slot_peek_binary_changes($1, NULL, $2, \
+         'proto_version', '1', 'publication_names', $3)";
+    let publication = quoted(publication);
+    let parameters: [&(dyn ToSql + Sync); 3] = [slot, &at_once, &publication];
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    let mut rows = client.query_raw(PEEK, parameters)?;
+    while let Some(row) = rows.next()? {
+        let message: Vec<u8> = row.get(0);
+        bytes += message.len();
+        if bytes > most {
+            return Ok(None);
+        }
+        found.push(message);
+    }
+    Ok(Some(found))
+}
+
+/// Lets the server forget its log up to a place.
+pub(super) fn advance(client: &mut Client, slot: &str, to: u64) -> Result<(), postgres::Error> {
+    const ADVANCE: &str = "SELECT pg_replication_slot_advance($1, $2::text::pg_lsn)";
+    client.query(ADVANCE, &[&slot, &place(to)]).map(drop)
+}
+
+/// A place in the log, as PostgreSQL writes it.
+pub(super) fn place(bytes: u64) -> String {
+    format!("{:X}/{:X}", bytes >> 32, bytes as u32)
+}
+
+/// A publication's name in the plugin's list of names.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Returns true if another attempt may succeed: the connection failed, the server stops or starts or lacks
+/// resources, or another session uses the slot.
+pub(super) fn may_pass(error: &postgres::Error) -> bool {
+    const CODES: [&str; 5] = ["08", "53", "57", "55006", "55P03"];
+    let code = error.code().map(postgres::error::SqlState::code);
+    code.is_none_or(|code| CODES.iter().any(|begin| code.starts_with(begin)))
+}
+
+/// The message of the server or of the connection.
+pub(super) fn reason(error: &postgres::Error) -> String {
+    use std::error::Error as _;
+    match (error.as_db_error(), error.source()) {
+        (Some(error), _) => error.message().to_owned(),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}
