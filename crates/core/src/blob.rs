@@ -127,6 +127,20 @@ impl Blob {
         AlignedBytes::copy_of(bytes).into()
     }
 
+    /// A part of these bytes, in the same memory.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the range exceeds them, [`Error::Malformed`] if it does not start on a
+    /// 64-byte boundary.
+    pub fn slice(&self, range: Range<usize>) -> Result<Self> {
+        if range.end > self.len() || range.start > range.end {
+            let (found, expected) = (self.len() as u64, range.end as u64);
+            return Err(Error::Length { what: "a shared range", found, expected });
+        }
+        let [start, end] = [range.start, range.end].map(|at| self.range.start + at);
+        Self::part_of(self.owner.clone(), start..end)
+    }
+
     /// The bytes as numbers of type `T`.
     ///
     /// # Errors
@@ -197,6 +211,7 @@ impl std::fmt::Debug for Blob {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -209,5 +224,16 @@ mod tests {
             assert!(copy.as_ref() == &bytes[range.clone()], "{range:?}");
             assert!((copy.as_ref().as_ptr() as usize).is_multiple_of(64), "{range:?}");
         }
+    }
+
+    #[test]
+    fn slices_share_memory_and_stay_within_their_blob() {
+        let all = Blob::copy_of(&(0..=255).collect::<Vec<u8>>());
+        let half = all.slice(64..192).unwrap();
+        assert_eq!(half.as_ptr(), all[64..].as_ptr());
+        assert_eq!(half.slice(64..128).unwrap()[..2], [128, 129]);
+        assert!(half.slice(0..0).unwrap().is_empty());
+        assert!(matches!(half.slice(64..129), Err(Error::Length { found: 128, expected: 129, .. })));
+        assert!(matches!(half.slice(1..2), Err(Error::Malformed { .. })));
     }
 }

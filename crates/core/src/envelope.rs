@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes  field
 //!      0      4  magic "PIR1"
-//!      4      1  kind: 1 public, 2 query, 3 answer, 4 keys, 5 state
+//!      4      1  kind: 1 public, 2 query, 3 answer, 4 keys, 5 state, 6 partial answer
 //!      5      1  reserved, 0
 //!      6      2  scheme number
 //!      8      8  database version
@@ -38,6 +38,8 @@ pub enum Kind {
     Keys = 4,
     /// State of a registered client; never sent.
     State = 5,
+    /// A shard's part of an answer; never sent to clients.
+    Partial = 6,
 }
 
 // Not in module `version`: errors contain versions, so that module cannot return errors.

@@ -107,6 +107,13 @@ pub enum Error {
         /// The known names.
         expected: String,
     },
+    /// A machine with a part of the database did not answer, or answered wrongly. The same query may
+    /// be sent again.
+    #[error("a part of the database is unavailable: {reason}")]
+    Unavailable {
+        /// What the machine answered, or why it did not.
+        reason: String,
+    },
     /// No parameters meet the request.
     #[error("no parameters of {scheme} fit: {reason}")]
     Parameters {
@@ -186,6 +193,7 @@ impl Error {
         match self {
             Self::EmptyDatabase => "empty_database",
             Self::OutOfBounds { .. } => "out_of_bounds",
+            Self::Unavailable { .. } => "unavailable",
             Self::IndexOutOfRange { .. } => "index_out_of_range",
             Self::BatchSize { .. } => "batch_size",
             Self::Length { .. } => "wrong_length",

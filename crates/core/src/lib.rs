@@ -18,8 +18,10 @@ compile_error!("papir's formats are little-endian in memory and on the wire");
 
 mod blob;
 mod candidate;
+mod choice;
 pub mod codec;
 pub mod cost;
+mod division;
 pub mod envelope;
 pub mod erased;
 mod error;
@@ -39,6 +41,8 @@ mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice, MappedBytes};
 pub use candidate::Candidate;
+pub use choice::{Choice, Goal, Target};
+pub use division::Division;
 pub use error::{Error, Result, shown_bytes};
 pub use failure::FailureBound;
 pub use formats::Formats;
@@ -49,7 +53,6 @@ pub use progress::{NoProgress, Progress};
 pub use records::{
     Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits, read_record,
 };
-pub use scheme::{Choice, Goal, Target};
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{
     Description, Limits, MAX_MESSAGE_BYTES, MAX_PUBLIC_BYTES, NotPrivate, Privacy, Security, Sizes,

@@ -13,106 +13,11 @@ use crate::cost::Counts;
 use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Change, Description, Error, FailureBound, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record,
-    Records, Result, Shape,
+    Change, Description, Division, Error, FailureBound, NoProgress, NotPrivate, OwnerKey, Privacy, Progress,
+    Record, Records, Result, Shape,
 };
 
-/// The objective of the choice of parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Goal {
-    /// Fewest bytes sent and received.
-    MinCommunication,
-    /// Least time for a client on a 10 Mbit/s connection: transfer plus answer.
-    #[default]
-    Balanced,
-    /// Least work for the server.
-    MinTime,
-}
-
-impl Goal {
-    /// All goals.
-    pub const ALL: [Self; 3] = [Self::MinCommunication, Self::Balanced, Self::MinTime];
-
-    /// The goal's name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MinCommunication => "min-communication",
-            Self::Balanced => "balanced",
-            Self::MinTime => "min-time",
-        }
-    }
-}
-
-impl std::str::FromStr for Goal {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "min-communication" => Ok(Self::MinCommunication),
-            "balanced" => Ok(Self::Balanced),
-            "min-time" => Ok(Self::MinTime),
-            other => Err(Error::malformed("a goal", other, "min-communication, balanced or min-time")),
-        }
-    }
-}
-
-/// Requirements for the choice of parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Target {
-    /// The objective.
-    pub goal: Goal,
-    /// The largest allowed probability that an answer does not decode.
-    pub failure: FailureBound,
-}
-
-impl From<Goal> for Target {
-    /// The goal with the default failure probability.
-    fn from(goal: Goal) -> Self {
-        Self { goal, ..Self::default() }
-    }
-}
-
-/// A way to choose parameters, with the default failure probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The scheme's choice for a goal.
-    Goal(Goal),
-    /// A first dimension of this many columns.
-    Columns(u64),
-    /// The scheme's choice for a goal, for clients that register.
-    Registered {
-        /// The goal.
-        goal: Goal,
-        /// Bits of the LWE key per number in a query; the scheme's choice if `None`.
-        key_bits: Option<usize>,
-        /// True if clients send the keys of their queries ahead.
-        hold: bool,
-    },
-    /// A first dimension of this many columns, with packs in units of this many 16-bit words: N/t
-    /// and γ₀ of InsPIRe⁽²⁾.
-    Packed {
-        /// N/t.
-        columns: u64,
-        /// γ₀.
-        words: u64,
-    },
-    /// Records d ‖ h(d) with a digest, which the client verifies.
-    Digests,
-}
-
-impl Choice {
-    /// The error of a scheme that does not support this choice.
-    pub fn refused_by(self, scheme: &'static str) -> Error {
-        let what = match self {
-            Self::Goal(_) => "parameters for this goal",
-            Self::Columns(_) => "first dimension to fix",
-            Self::Registered { .. } => "registered LWE keys",
-            Self::Packed { .. } => "packed first level",
-            Self::Digests => "digests of records",
-        };
-        Error::NoSuchParameter { scheme, what }
-    }
-}
+pub use crate::choice::{Choice, Goal, Target};
 
 /// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
 /// refuses parameters for which the parameter table does not show 128 bits of security.
@@ -304,6 +209,10 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     type Ticket: Wire<Self::Params> + Sync;
     /// The server's side.
     type Server: Server<Self>;
+    /// A range of the server's slices, or [`Never`].
+    type Shard: Shard<Self>;
+    /// What makes answers of those of shards, or [`Never`].
+    type Combiner: Combiner<Self>;
     /// The client's side.
     type Client: Client<Self>;
 }
@@ -459,6 +368,92 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// The errors of [`Server::load`].
     fn load_sharing_keys(_first: &Self, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
         Self::load(params, source)
+    }
+}
+
+/// A range of the slices of a prepared database. Answering never modifies it.
+pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
+    /// The slices of a database with these parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for a scheme whose databases have no slices.
+    fn division(params: &S::Params) -> Result<Division>;
+
+    /// Reads the slices from what [`Server::save`] wrote, and nothing
+    /// that belongs to other slices only.
+    ///
+    /// # Errors
+    /// The errors of [`Server::load`] and [`Division::words_of`].
+    fn load(params: S::Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self>;
+
+    /// The parameters.
+    fn params(&self) -> &S::Params;
+
+    /// The words of these slices for queries of different clients, in order, in one pass.
+    ///
+    /// # Errors
+    /// The errors of [`Server::answer_many`].
+    fn partial_many(&self, queries: &[&S::Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>>;
+}
+
+/// What makes answers of the words of all shards.
+pub trait Combiner<S: Scheme>: Send + Sync + Sized + 'static {
+    /// Reads what it needs from what [`Server::save`] wrote.
+    ///
+    /// # Errors
+    /// The errors of [`Server::load`].
+    fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
+
+    /// The parameters.
+    fn params(&self) -> &S::Params;
+
+    /// The public part, which clients need to start.
+    fn public(&self) -> &S::Public;
+
+    /// Answers queries of different clients, in order, from the words of all slices, in order.
+    ///
+    /// # Errors
+    /// The errors of [`Server::answer_many`].
+    fn combine_many(&self, batch: &[(&S::Query, &[u64])], progress: &dyn Progress) -> Result<Vec<S::Answer>>;
+}
+
+impl<S: Scheme> Shard<S> for Never {
+    fn division(_params: &S::Params) -> Result<Division> {
+        Err(Division::none(S::NAME))
+    }
+
+    fn load(_params: S::Params, _slices: Range<usize>, _source: &dyn SectionSource) -> Result<Self> {
+        Err(Division::none(S::NAME))
+    }
+
+    fn params(&self) -> &S::Params {
+        match *self {}
+    }
+
+    fn partial_many(&self, _queries: &[&S::Query], _progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
+        match *self {}
+    }
+}
+
+impl<S: Scheme> Combiner<S> for Never {
+    fn load(_params: S::Params, _source: &dyn SectionSource) -> Result<Self> {
+        Err(Division::none(S::NAME))
+    }
+
+    fn params(&self) -> &S::Params {
+        match *self {}
+    }
+
+    fn public(&self) -> &S::Public {
+        match *self {}
+    }
+
+    fn combine_many(
+        &self,
+        _batch: &[(&S::Query, &[u64])],
+        _progress: &dyn Progress,
+    ) -> Result<Vec<S::Answer>> {
+        match *self {}
     }
 }
 

@@ -1,6 +1,7 @@
 //! A prepared database as named sections, independent of files.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::{Blob, Error, Result};
 
@@ -20,6 +21,22 @@ pub trait SectionSource {
     /// # Errors
     /// [`Error::MissingSection`], or [`Error::Checksum`] naming a damaged section.
     fn get(&self, name: &str) -> Result<Blob>;
+
+    /// Bytes of the section.
+    ///
+    /// # Errors
+    /// The errors of [`SectionSource::get`].
+    fn length(&self, name: &str) -> Result<usize> {
+        Ok(self.get(name)?.len())
+    }
+
+    /// A part of the section; a source that can reads no other.
+    ///
+    /// # Errors
+    /// The errors of [`SectionSource::get`] and [`Blob::slice`].
+    fn get_range(&self, name: &str, bytes: Range<usize>) -> Result<Blob> {
+        self.get(name)?.slice(bytes)
+    }
 }
 
 /// Sections in memory.

@@ -13,6 +13,8 @@ pub const UNKNOWN_DATABASE: &str = "unknown_database";
 pub const NO_CHECKPOINT: &str = "no_checkpoint";
 /// 503: the databases are still loading.
 pub const NOT_READY: &str = "not_ready";
+/// 503: a machine with a part of the database does not answer.
+pub const UNAVAILABLE: &str = "unavailable";
 /// 503: the service is about to stop.
 pub const STOPPING: &str = "stopping";
 /// 413: the body exceeds its limit.
@@ -75,6 +77,7 @@ pub(crate) fn title(code: &str) -> &'static str {
         UNKNOWN_DATABASE => "No such database",
         NO_CHECKPOINT => "The database is not signed",
         NOT_READY => "The databases are still loading",
+        UNAVAILABLE => "A part of the database is unavailable",
         STOPPING => "The service is about to stop",
         TOO_LONG => "The body exceeds its limit",
         TOO_SLOW => "The body did not arrive in time",

@@ -30,7 +30,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `server` | starts and stops a server |
+//! | `server`, `unbound` | starts and stops a server; a service for another server's requests |
 //! | `http` | routes, handlers and middleware; the only module that knows HTTP |
 //! | `service` | shared state, query answering, reload |
 //! | `clients`, `psi` | registered clients; private set intersection |
@@ -50,9 +50,11 @@ mod psi;
 mod server;
 mod service;
 mod traces;
+mod unbound;
 
 pub use access::{NewToken, Origin, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
 pub use admission::{ClientLimits, Rate};
+pub use axum::http::{Request, Response};
 pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
 pub use clients::{PostgresConfig, RegistryConfig, RegistryPlace, StoredRegistry};
 pub use duration::parse_duration;
@@ -63,3 +65,4 @@ pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use server::{BoundServer, Server};
 pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check};
 pub use traces::{TARGET as TRACE_TARGET, TraceObserver};
+pub use unbound::UnboundServer;

@@ -16,7 +16,7 @@ use crate::http::{Http, router};
 use crate::listen::{self, Listen, Listener, Timeouts};
 use crate::psi::Psi;
 use crate::service::{
-    App, Hangup, ReloadHandle, ServerConfig, State, StateObserver, Watch, abnormal, start_housekeeping,
+    App, Hangup, ReloadHandle, Running, ServerConfig, State, StateObserver, Watch, abnormal,
 };
 
 /// Starts servers.
@@ -97,8 +97,7 @@ fn open_psi(config: &ServerConfig) -> Result<Option<Psi>, Error> {
 
 impl BoundServer {
     async fn listen(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
-        let app = Arc::new(App::open(config, catalog, psi)?);
-        start_housekeeping(&app);
+        let Running { app, watching, worker } = Running::start(config, catalog, psi)?;
         let failed = |source| Error::Listen { address: config.listen.to_string(), source };
         let tls = app.guard.tls.clone();
         if matches!(config.listen, Listen::Unix(_)) && tls.is_some() {
@@ -113,14 +112,7 @@ impl BoundServer {
         let http = Http::new(router(&app), timeouts);
         let accepting = listen::serve(listener, tls, http, timeouts, protection.max_connections, stopped);
         let accepting = tokio::spawn(accepting);
-        let mut watching = JoinSet::new();
-        if let Some(tokens) = &app.guard.tokens {
-            watching.spawn(Arc::clone(tokens).watch());
-        }
         let watch = Watch::every(config.watch);
-        let start =
-            |registry| Worker::start(&app.catalog, registry, app.queries.executor.activity(), config.threads);
-        let worker = app.registry.as_ref().map(start).transpose()?;
         let on_state = config.on_state.clone();
         let times = Times { lame_duck: config.lame_duck, stop_timeout: config.stop_timeout };
         Ok(Self { app, address, hangup, watch, stop, accepting, watching, worker, on_state, times })

@@ -3,13 +3,15 @@
 //! | step | function |
 //! |---|---|
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
-//! | the same → shape of the database, without preparing it | [`survey()`] |
+//! | rows or records of a program → snapshot file | [`build()`] with [`Given`] rows, [`build_records`] |
+//! | file, folder, table or standard input → shape of the database, without preparing it | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
 //! | snapshot and changes, or further records → a delta beside it | [`update_delta()`], [`append()`] |
 //! | snapshot and a source that grows → one delta after another | [`Follower`] |
 //! | snapshot and its delta → next snapshot | [`merge()`] |
 //! | snapshot and an earlier version of it → next snapshot with the earlier records | [`rollback()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
+//! | snapshot file → one of several machines, and what combines their answers | [`open_shard`], [`Snapshot::open_divided`] |
 //! | snapshot → bundle for clients | [`Snapshot::bundle`] |
 //! | snapshot → the same version, signed again or cosigned | [`sign()`], [`attach`] |
 //! | snapshot file ↔ object store | [`remote`] |
@@ -39,6 +41,7 @@ mod save;
 mod scratch;
 mod sealed_ids;
 mod sections;
+mod shard;
 mod signing;
 mod snapshot;
 mod snapshot_names;
@@ -50,7 +53,7 @@ mod writer;
 
 pub use build::{
     BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, Survey, SurveyedKeys,
-    build, build_announced, build_with, least_memory, survey,
+    build, build_announced, build_records, build_with, least_memory, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};
@@ -63,10 +66,11 @@ pub use metadata::{
 pub use resign::{attach, sign};
 pub use scratch::{ScratchFolder, check_memory};
 pub use sections::Verify;
+pub use shard::{division_of, open_shard};
 pub use signing::Sign;
 pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
 pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
-pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
+pub use source::{Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, SkippedRow, read_changes};
 pub use stored_log::stored_log;
 pub use update::{
     AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW,

@@ -1,5 +1,6 @@
 //! The sections of a file, and their verification.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use blake3::hazmat::ChainingValue;
@@ -167,6 +168,42 @@ impl Sections {
 impl SectionSource for Sections {
     fn get(&self, name: &str) -> Result<Blob> {
         self.blob(&format!("{SCHEME}{name}"))
+    }
+}
+
+/// The sections of a prepared database in a file that was not verified at opening: what is read of
+/// them is verified first, and no other part of the file is touched.
+pub(crate) struct VerifiedParts<'a>(pub(crate) &'a Sections);
+
+impl VerifiedParts<'_> {
+    /// Index and entry of a section.
+    fn entry(&self, name: &str) -> Result<(usize, &Section)> {
+        let full = format!("{SCHEME}{name}");
+        let mut entries = self.0.table.iter().enumerate();
+        entries
+            .find(|(_, section)| section.name == full)
+            .ok_or_else(|| Error::MissingSection { name: name.to_owned() })
+    }
+}
+
+impl SectionSource for VerifiedParts<'_> {
+    fn get(&self, name: &str) -> Result<Blob> {
+        self.get_range(name, 0..self.length(name)?)
+    }
+
+    fn length(&self, name: &str) -> Result<usize> {
+        Ok(self.entry(name)?.1.bytes as usize)
+    }
+
+    fn get_range(&self, name: &str, bytes: Range<usize>) -> Result<Blob> {
+        let (index, section) = self.entry(name)?;
+        let within = |piece: &Piece<'_>| {
+            let start = (piece.offset() - section.offset) as usize;
+            start < bytes.end && bytes.start < start + piece.bytes() as usize
+        };
+        let pieces: Vec<_> = self.0.pieces_of(index).into_iter().filter(within).collect();
+        pieces.par_iter().try_for_each(|piece| self.0.verify_piece(piece))?;
+        self.0.get(name)?.slice(bytes)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 use papir_checkpoint::{Base, Log};
-use papir_core::erased::{ErasedServer, parameters_of, scheme_of};
+use papir_core::erased::{Combined, ErasedScheme, ErasedServer, Shards, parameters_of, scheme_of};
 use papir_core::{
     Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult, Shape, Version,
 };
@@ -18,7 +18,7 @@ use crate::format::Section;
 use crate::map::{map, read};
 use crate::metadata::Metadata;
 use crate::sealed_ids;
-use crate::sections::{Sections, Verify};
+use crate::sections::{Sections, VerifiedParts, Verify};
 use crate::snapshot_names::{
     CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, SET,
 };
@@ -75,6 +75,22 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Opens the snapshot of a database whose slices are on other machines: its public part, and what
+    /// combines their partial answers. Only that is read, and verified first.
+    ///
+    /// # Errors
+    /// The errors of [`Snapshot::open`]; [`CoreError::Parameters`] for a scheme whose databases have no
+    /// slices.
+    pub fn open_divided(path: &Path, shards: Box<dyn Shards>) -> Result<Self> {
+        let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+        let opened = Self::of_sections(map(path)?, path, options, |scheme, file| {
+            let combiner = scheme.load_combiner(&VerifiedParts(file))?;
+            Ok(Box::new(Combined::new(combiner, shards)))
+        })?;
+        // The slices are verified where they are.
+        Ok(Self { verifier: None, ..opened })
+    }
+
     /// Opens a snapshot and verifies all checksums. The file stays mapped; replace it by renaming
     /// another file over it, as a build does, and never write to it.
     ///
@@ -103,10 +119,24 @@ impl Snapshot {
 
     /// Like [`Snapshot::open_with`], for a file that is already mapped or read.
     pub(crate) fn of_bytes(bytes: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
+        let owner = options.owner.clone();
+        Self::of_sections(bytes, path, options, move |scheme, file| {
+            scheme.with_owner_key(owner.as_ref()).load(file)
+        })
+    }
+
+    /// Like [`Snapshot::of_bytes`], with the server that `load_server` reads from the sections.
+    pub(crate) fn of_sections(
+        bytes: Arc<Mmap>,
+        path: &Path,
+        options: OpenOptions,
+        load_server: impl FnOnce(&dyn ErasedScheme, &Sections) -> CoreResult<Box<dyn ErasedServer>>,
+    ) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let file = Sections::read(bytes).map_err(named)?;
         file.verify_at(options.verify).map_err(named)?;
-        let snapshot = load(Arc::new(file), options.owner).map_err(|error| match error {
+        let loaded = load(Arc::new(file), options.owner, load_server);
+        let snapshot = loaded.map_err(|error| match error {
             papir_lookup::Error::Core(error) => named(error),
             other => Error::of_source(path)(other),
         })?;
@@ -210,12 +240,13 @@ impl Snapshot {
 }
 
 /// Loads a snapshot from its sections.
-fn load(file: Arc<Sections>, owner: Option<OwnerKey>) -> papir_lookup::Result<Snapshot> {
+fn load(
+    file: Arc<Sections>,
+    owner: Option<OwnerKey>,
+    load_server: impl FnOnce(&dyn ErasedScheme, &Sections) -> CoreResult<Box<dyn ErasedServer>>,
+) -> papir_lookup::Result<Snapshot> {
     let metadata = metadata(&file)?;
-    // Opening a snapshot allows insecure schemes: its builder had to allow them, and the server
-    // asks its operator before serving.
-    let scheme = registry::by_id(scheme_of(&*file)?)?.allow_insecure(NotPrivate::acknowledged());
-    let server = scheme.with_owner_key(owner.as_ref()).load(&*file)?;
+    let server = load_server(&*scheme_in(&file)?, &file)?;
     let keyword = match file.find(KEYWORD) {
         Some(_) => Some(KeywordLayout::decode(&file.blob(KEYWORD)?)?),
         None => None,
@@ -235,6 +266,12 @@ fn load(file: Arc<Sections>, owner: Option<OwnerKey>) -> papir_lookup::Result<Sn
         file,
         verifier: None,
     })
+}
+
+/// The scheme of a file. Opening a snapshot allows insecure schemes: its builder had to allow them,
+/// and the server asks its operator before serving.
+pub(crate) fn scheme_in(file: &Sections) -> CoreResult<Box<dyn ErasedScheme>> {
+    Ok(registry::by_id(scheme_of(file)?)?.allow_insecure(NotPrivate::acknowledged()))
 }
 
 /// The top of the hash tree over all records; `None` if the database is not verifiable.

@@ -1,9 +1,9 @@
 //! The section with a prepared database's scheme, version and parameters.
 
-use crate::Result;
 use crate::codec::Reader;
 use crate::envelope::{self, Kind};
 use crate::sections::SectionSource;
+use crate::{Result, Version};
 
 /// Name of the section.
 pub(super) const IDENTITY: &str = "identity";
@@ -28,6 +28,14 @@ pub fn parameters_of(source: &dyn SectionSource) -> Result<Vec<u8>> {
     let identity = source.get(IDENTITY)?;
     let (_, parameters) = envelope::open(&identity, Kind::Public, scheme_of(source)?)?;
     Ok(parameters.to_vec())
+}
+
+/// The version of a prepared database, from its sections.
+///
+/// # Errors
+/// [`crate::Error::MissingSection`], or those of the envelope.
+pub fn version_of(source: &dyn SectionSource) -> Result<Version> {
+    Ok(envelope::open(&source.get(IDENTITY)?, Kind::Public, scheme_of(source)?)?.0)
 }
 
 /// The scheme number in an enveloped public part.

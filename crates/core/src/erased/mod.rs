@@ -3,11 +3,15 @@
 //! For servers, command lines and bindings. [`Erased`] turns any [`Scheme`](crate::scheme::Scheme)
 //! into it.
 
+mod combined;
 mod hedged;
 mod identity;
+mod messages;
+mod partial;
 mod typed;
 
 use std::any::Any;
+use std::ops::Range;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -16,11 +20,12 @@ use crate::scheme::UpdateEstimate;
 use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Choice, Description, Error, FailureBound, Goal, NoProgress, NotPrivate, OwnerKey,
-    Privacy, Progress, Record, Records, Result, Shape, Target, Version,
+    Candidate, Change, Choice, Description, Division, Error, FailureBound, Goal, NoProgress, NotPrivate,
+    OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
 };
 
-pub use identity::{parameters_of, scheme_of, scheme_of_public};
+pub use combined::{Combined, Shards};
+pub use identity::{parameters_of, scheme_of, scheme_of_public, version_of};
 pub use typed::{Erased, candidate_of, setup_with};
 
 /// The error of a scheme that returns fewer answers than queries.
@@ -126,6 +131,31 @@ pub trait ErasedScheme: Send + Sync {
     /// The errors of [`Server::load`](crate::scheme::Server::load), [`Error::WrongScheme`] and
     /// [`Error::NotPrivate`].
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
+
+    /// The slices of a database with these parameters.
+    ///
+    /// # Errors
+    /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
+    /// [`Shard::division`](crate::scheme::Shard::division).
+    fn division(&self, _parameters: &[u8]) -> Result<Division> {
+        Err(Division::none(self.name()))
+    }
+
+    /// Loads a range of slices of a prepared database from its sections.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::load`] and [`Shard::load`](crate::scheme::Shard::load).
+    fn load_shard(&self, _slices: Range<usize>, _source: &dyn SectionSource) -> Result<Box<dyn ErasedShard>> {
+        Err(Division::none(self.name()))
+    }
+
+    /// Loads what combines the partial answers of all shards from the sections of a database.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::load`] and [`Combiner::load`](crate::scheme::Combiner::load).
+    fn load_combiner(&self, _source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
+        Err(Division::none(self.name()))
+    }
 
     /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]).
     ///
@@ -242,6 +272,46 @@ pub trait ErasedServer: Send + Sync {
     /// # Errors
     /// The errors of the sink.
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
+}
+
+/// A range of the slices of a prepared database behind a trait object.
+pub trait ErasedShard: Send + Sync {
+    /// Sizes, security, limits, parameters of the whole database.
+    fn describe(&self) -> Description;
+
+    /// The database's version.
+    fn version(&self) -> Version;
+
+    /// The slices.
+    fn slices(&self) -> Range<usize>;
+
+    /// Answers enveloped queries with enveloped partial answers, in one pass; one result per query.
+    fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>>;
+}
+
+/// What combines partial answers, behind a trait object.
+pub trait ErasedCombiner: Send + Sync {
+    /// Sizes, security, limits, parameters.
+    fn describe(&self) -> Description;
+
+    /// The database's version.
+    fn version(&self) -> Version;
+
+    /// The public part, in an envelope.
+    fn public(&self) -> Vec<u8>;
+
+    /// The slices that the partial answers to a query must cover.
+    fn division(&self) -> Division;
+
+    /// Checks an enveloped query without answering it.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedServer::check_query`].
+    fn check_query(&self, query: &[u8]) -> Result<()>;
+
+    /// Answers enveloped queries from the enveloped partial answers of all shards, in any order;
+    /// one result per query. An answer is bit for bit that of [`ErasedServer::answer`].
+    fn combine_many(&self, batch: &[(&[u8], &[&[u8]])], progress: &dyn Progress) -> Vec<Result<Vec<u8>>>;
 }
 
 /// A client behind a trait object.

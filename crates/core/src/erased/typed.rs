@@ -2,25 +2,29 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::hedged::Hedged;
 use super::identity::IDENTITY;
+use super::messages::{answer_each, header, open_query, public_part, seal_answer};
+use super::partial::{CombinerOf, ShardOf};
 use super::{
-    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState, TOO_FEW,
+    ErasedClient, ErasedCombiner, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession,
+    ErasedShard, ErasedState,
 };
-use crate::codec::{Reader, Writer};
+use crate::codec::Reader;
 use crate::envelope::{self, Header, Kind};
 use crate::scheme::{
-    Choice, Client, Goal, Parameters, Scheme, Server, Session, Target, UpdateEstimate, Wire,
+    Choice, Client, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire,
 };
 use crate::scratch::{InMemory, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress, Record,
-    Records, Result, Shape, Version,
+    Candidate, Change, Description, Division, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress,
+    Record, Records, Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -55,6 +59,13 @@ impl<S: Scheme> Erased<S> {
         let params = self.bind(params)?;
         params.describe().sizes.check()?;
         Ok(params)
+    }
+
+    /// Version and permitted parameters of a prepared database.
+    fn identity(&self, source: &dyn SectionSource) -> Result<(Version, S::Params)> {
+        let identity = source.get(IDENTITY)?;
+        let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
+        Ok((version, self.permit(S::Params::decode(payload)?)?))
     }
 
     /// Adds the acknowledgement and the owner's key to parameters.
@@ -159,10 +170,22 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
-        let identity = source.get(IDENTITY)?;
-        let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
-        let params = self.permit(S::Params::decode(payload)?)?;
+        let (version, params) = self.identity(source)?;
         Ok(Box::new(ErasedServerOf::<S> { server: S::Server::load(params, source)?, version }))
+    }
+
+    fn division(&self, parameters: &[u8]) -> Result<Division> {
+        S::Shard::division(&S::Params::decode(parameters)?)
+    }
+
+    fn load_shard(&self, slices: Range<usize>, source: &dyn SectionSource) -> Result<Box<dyn ErasedShard>> {
+        let (version, params) = self.identity(source)?;
+        Ok(Box::new(ShardOf::<S>::load(version, params, slices, source)?))
+    }
+
+    fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
+        let (version, params) = self.identity(source)?;
+        Ok(Box::new(CombinerOf::<S>::load(version, params, source)?))
     }
 
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
@@ -199,10 +222,6 @@ struct ErasedServerOf<S: Scheme> {
 }
 
 impl<S: Scheme> ErasedServerOf<S> {
-    fn header(&self, kind: Kind) -> Header {
-        Header { kind, scheme: S::ID, version: self.version }
-    }
-
     fn parse<'a>(&self, session: ErasedSession<'a>, query: &[u8]) -> Result<Request<'a, S>> {
         let params = self.server.params();
         Ok(Request {
@@ -213,12 +232,7 @@ impl<S: Scheme> ErasedServerOf<S> {
     }
 
     fn parse_query(&self, query: &[u8]) -> Result<S::Query> {
-        let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
-        S::Query::decode(self.server.params(), payload)
-    }
-
-    fn seal(&self, answer: &S::Answer) -> Vec<u8> {
-        envelope::seal(&self.header(Kind::Answer), &answer.encode(self.server.params()))
+        open_query::<S>(self.version, self.server.params(), query)
     }
 }
 
@@ -245,10 +259,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 
     fn public(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        let params = self.server.params();
-        writer.bytes(&params.encode()).raw(&self.server.public().encode(params));
-        envelope::seal(&self.header(Kind::Public), &writer.finish())
+        public_part::<S>(self.version, self.server.params(), self.server.public())
     }
 
     fn answer_many(
@@ -257,25 +268,14 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", batch.len() as u64);
-        let requests: Vec<Result<Request<'_, S>>> =
-            batch.iter().map(|(session, query)| self.parse(*session, query)).collect();
-        let good: Vec<_> =
-            requests.iter().flatten().map(|request| (request.session(), &request.query)).collect();
-        let alone = good.len() == 1;
-        match self.server.answer_many(good, progress) {
-            Ok(answers) => {
-                progress.stage("seal", answers.len() as u64);
-                let mut sealed = answers.iter().map(|answer| self.seal(answer));
-                requests.into_iter().map(|r| r.and_then(|_| sealed.next().ok_or(TOO_FEW))).collect()
-            }
-            Err(error) if alone => {
-                let mut error = Some(error);
-                let failed = |request: Result<_>| request.and_then(|_| Err(error.take().unwrap_or(TOO_FEW)));
-                requests.into_iter().map(failed).collect()
-            }
-            // One bad request must not fail the others, so each is answered separately.
-            Err(_) => batch.iter().map(|(session, query)| self.answer(*session, query)).collect(),
-        }
+        let requests = batch.iter().map(|(session, query)| self.parse(*session, query)).collect();
+        let answers = answer_each(requests, |good: &[&Request<'_, S>]| {
+            let good = good.iter().map(|request| (request.session(), &request.query)).collect();
+            self.server.answer_many(good, progress)
+        });
+        progress.stage("seal", answers.len() as u64);
+        let seal = |answer| seal_answer::<S>(self.version, self.server.params(), &answer);
+        answers.into_iter().map(|answer| answer.map(seal)).collect()
     }
 
     fn check_query(&self, query: &[u8]) -> Result<()> {
@@ -335,7 +335,8 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        let identity = envelope::seal(&self.header(Kind::Public), &self.server.params().encode());
+        let identity =
+            envelope::seal(&header::<S>(Kind::Public, self.version), &self.server.params().encode());
         sink.put(IDENTITY, &[&identity])?;
         self.server.save(sink)
     }
@@ -348,7 +349,7 @@ struct ErasedClientOf<S: Scheme> {
 
 impl<S: Scheme> ErasedClientOf<S> {
     fn header(&self, kind: Kind) -> Header {
-        Header { kind, scheme: S::ID, version: self.version }
+        header::<S>(kind, self.version)
     }
 
     fn parse_answer(&self, answer: &[u8]) -> Result<S::Answer> {

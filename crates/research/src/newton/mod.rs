@@ -54,7 +54,7 @@ pub mod wire;
 pub mod xu;
 
 use papir_core::Privacy;
-use papir_core::scheme::Scheme;
+use papir_core::scheme::{Never, Scheme};
 
 pub use batch::{BatchVariant, NewtonBucket};
 pub use params::{Newton, Registered, Symmetric, Variant};
@@ -73,5 +73,7 @@ impl<V: Variant> Scheme for Newton<V> {
     type ClientState = client::NewtonState;
     type Ticket = wire::NewtonTicket;
     type Server = server::NewtonServer<V>;
+    type Shard = Never;
+    type Combiner = Never;
     type Client = client::NewtonClient<V>;
 }

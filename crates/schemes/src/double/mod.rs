@@ -56,5 +56,7 @@ impl Scheme for Double {
     type ClientState = Never;
     type Ticket = Never;
     type Server = server::DoubleServer;
+    type Shard = Never;
+    type Combiner = Never;
     type Client = client::DoubleClient;
 }

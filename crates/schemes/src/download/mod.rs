@@ -46,5 +46,7 @@ impl Scheme for Download {
     type ClientState = Never;
     type Ticket = Never;
     type Server = DownloadServer;
+    type Shard = Never;
+    type Combiner = Never;
     type Client = DownloadClient;
 }

@@ -16,7 +16,7 @@
 //! | Algorithm 9, line 7: H = D′·A | [`papir_lattice::selection`] |
 //! | Algorithm 1 (InspiRING) | [`papir_lattice::packing::inspiring`] |
 //! | Algorithm 8, QUERY | [`client`] |
-//! | Algorithm 9, RESPOND, EVALPOLY | [`server`], `prepared` |
+//! | Algorithm 9, RESPOND, EVALPOLY | [`server`], `prepared`, `evaluation`; on several machines, `shard` |
 //! | Algorithm 10, EXTRACT | [`client`] |
 //! | Theorems 9, 10 | [`noise`] |
 //! | Theorem 12 (sizes) | [`params`], [`wire`] |
@@ -28,6 +28,7 @@
 mod choice;
 pub mod client;
 pub mod encode;
+mod evaluation;
 pub mod interpolation;
 pub mod layout;
 mod literal;
@@ -36,6 +37,7 @@ pub mod params;
 pub mod parts;
 mod prepared;
 pub mod server;
+mod shard;
 #[cfg(test)]
 mod tests;
 pub mod two_levels;
@@ -70,5 +72,7 @@ impl Scheme for Inspire {
     type ClientState = Never;
     type Ticket = Never;
     type Server = Server;
+    type Shard = shard::InspireShard;
+    type Combiner = shard::InspireCombiner;
     type Client = Client;
 }

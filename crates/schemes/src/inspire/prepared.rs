@@ -3,14 +3,16 @@
 //! InsPIRe prepares one database. For batches, m databases of one shape are *parts* that share
 //! packs: a pack takes d/m rows of each ([`super::parts`]).
 
+use std::ops::Range;
+
 use papir_core::codec::Reader;
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read,
 };
-use papir_lattice::packing::inspiring::Inspiring;
-use papir_lattice::packing::{Bodies, LweMasks};
+use papir_lattice::packing::inspiring::{Inspiring, OnlineKey as Expanded};
+use papir_lattice::packing::{Bodies, LweMasks, OnlineKey};
 use papir_lattice::selection::WordMatrix;
 use papir_ring::prg::Seed;
 use rayon::prelude::*;
@@ -19,8 +21,11 @@ use super::encode::{Columns, encode};
 use super::layout::Layout;
 use super::params::Params;
 use crate::shared::matrices::RowMasks;
-use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::packs::{Names, PreparedPacks, ranged, sized};
 use crate::shared::stored_records::read_columns;
+
+/// The packing key of a query, expanded.
+pub(super) type PackingKey = OnlineKey<Expanded>;
 
 /// Names of the sections of a snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +56,7 @@ impl Exceptions {
     }
 }
 
-/// Prepared parts. A clone shares the matrices.
+/// Prepared parts: all packs, or some packs of one part. A clone shares the matrices.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     pub(super) sections: Sections,
@@ -154,19 +159,34 @@ impl Prepared {
         shared: Option<Inspiring>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
-        let header = source.get(sections.header)?;
-        let mut reader = Reader::new(sections.header, &header);
-        let seeds = (0..parts).map(|_| reader.array().map(Seed)).collect::<Result<Vec<_>>>()?;
-        let count = |_| reader.u64().map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-        let counts = (0..parts).map(count).collect::<Result<Vec<_>>>()?;
-        reader.finish()?;
+        let (seeds, counts) = read_header(&sections, parts, source)?;
         let tiles = sized(source, sections.database, parts * layout.matrix_bytes() as usize)?;
-        let all = counts.iter().fold(0usize, |all, count| all.saturating_add(*count));
-        let all = sized(source, sections.exceptions, all.saturating_mul(size_of::<[u32; 2]>()))?;
-        let exceptions = Exceptions { all, counts };
-        (0..parts).try_for_each(|part| check_exceptions(layout, exceptions.of_part(part)))?;
+        let exceptions = load_exceptions(&sections, layout, counts, source)?;
         let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
-        let packs = PreparedPacks::load(sections.packs, &packing, layout.packs(), source)?;
+        let all = layout.packs();
+        let packs = PreparedPacks::load(sections.packs, &packing, (0..all, all), source)?;
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
+    }
+
+    /// Reads some packs of the only part from what [`Self::save`] wrote.
+    pub(super) fn load_packs(
+        sections: Sections,
+        params: &Params,
+        range: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
+        let layout = params.layout();
+        let (seeds, counts) = read_header(&sections, 1, source)?;
+        let (matrix_bytes, packs) = (layout.matrix_bytes() as usize, layout.packs());
+        let bytes = range.start * (matrix_bytes / packs)..range.end * (matrix_bytes / packs);
+        let tiles = ranged(source, sections.database, bytes, matrix_bytes)?;
+        let [first, end] = [range.start, range.end].map(|pack| (pack * layout.degree) as u32);
+        let all = load_exceptions(&sections, layout, counts, source)?;
+        let here = all.of_part(0).iter().filter(|[row, _]| (first..end).contains(row));
+        let here = here.map(|[row, column]| [row - first, *column]).collect();
+        let exceptions = Exceptions::new(&[here], sections.exceptions)?;
+        let packing = params.packing(&seeds[0])?;
+        let packs = PreparedPacks::load(sections.packs, &packing, (range, packs), source)?;
         Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
     }
 
@@ -177,7 +197,7 @@ impl Prepared {
     }
 
     fn tiles_of(&self, part: usize) -> &[i16] {
-        let words = part_words(&self.layout);
+        let words = self.tiles.len() / self.seeds.len();
         &self.tiles[part * words..][..words]
     }
 
@@ -225,7 +245,7 @@ impl Prepared {
             _ => (0..selectors.len()).map(|query| self.interleave(&sums, query)).collect(),
         };
         let (ring, degree) = (params.rlwe().ring(), params.layout().degree);
-        let bodies = |sums: &Vec<u64>| Bodies::from_sums(ring, degree, self.layout.packs(), sums, bits);
+        let bodies = |sums: &Vec<u64>| Bodies::from_sums(ring, degree, self.packs.packs.len(), sums, bits);
         joined.iter().map(bodies).collect()
     }
 
@@ -237,6 +257,52 @@ impl Prepared {
         };
         (0..self.layout.packs()).flat_map(of_pack).collect()
     }
+
+    /// The packing key in a query.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for a key of another packing.
+    pub(super) fn packing_key(&self, params: &Params, words: &[u64]) -> Result<PackingKey> {
+        let bits = params.literal().key_bits;
+        self.sections.packs.online_key(&self.packing, &[bits.y_g, bits.y_h], words)
+    }
+
+    /// Packs the selected bodies of each query, in one pass over the packing matrices.
+    ///
+    /// # Errors
+    /// The errors of [`Self::packing_key`].
+    pub(super) fn pack(&self, bodies: Vec<Bodies>, keys: &[&PackingKey]) -> Result<Vec<Bodies>> {
+        self.packs.pack(&self.packing, bodies, keys)
+    }
+}
+
+/// Reads the seeds of all parts, and how many exceptions each has.
+pub(super) fn read_header(
+    sections: &Sections,
+    parts: usize,
+    source: &dyn SectionSource,
+) -> Result<(Vec<Seed>, Vec<usize>)> {
+    let header = source.get(sections.header)?;
+    let mut reader = Reader::new(sections.header, &header);
+    let seeds = (0..parts).map(|_| reader.array().map(Seed)).collect::<Result<Vec<_>>>()?;
+    let count = |_| reader.u64().map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    let counts = (0..parts).map(count).collect::<Result<Vec<_>>>()?;
+    reader.finish()?;
+    Ok((seeds, counts))
+}
+
+/// Reads the exceptions of all parts and checks them.
+fn load_exceptions(
+    sections: &Sections,
+    layout: &Layout,
+    counts: Vec<usize>,
+    source: &dyn SectionSource,
+) -> Result<Exceptions> {
+    let all = counts.iter().fold(0usize, |all, count| all.saturating_add(*count));
+    let all = sized(source, sections.exceptions, all.saturating_mul(size_of::<[u32; 2]>()))?;
+    let exceptions = Exceptions { all, counts };
+    (0..exceptions.counts.len()).try_for_each(|part| check_exceptions(layout, exceptions.of_part(part)))?;
+    Ok(exceptions)
 }
 
 /// Name of the kept exceptions of one part.

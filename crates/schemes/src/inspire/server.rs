@@ -7,20 +7,19 @@ use papir_core::scheme::{self, Parameters, Scheme, Session, UpdateEstimate, chec
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Progress, Records, Result};
-use papir_lattice::mod_switch::lift_elements;
-use papir_lattice::packing::inspiring::{self, Inspiring};
-use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
+use papir_lattice::packing::Bodies;
+use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::rlwe::Rlwe;
-use papir_lattice::rows::{Rows, Workspace};
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::evaluation::{Evaluation, switch};
 use super::layout::Layout;
 use super::literal::{Inspire, NAME};
 use super::params::Params;
-use super::prepared::{Prepared, Sections};
+use super::prepared::{PackingKey, Prepared, Sections};
 use super::wire::{Answer, Query};
 use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{Names, encryptions};
@@ -83,7 +82,7 @@ pub struct PartsServer<S: Parted> {
     params: S::Params,
     public: S::Public,
     prepared: Prepared,
-    rgsw_masks: Vec<Poly<Values>>,
+    evaluation: Evaluation,
 }
 
 impl<S: Parted> scheme::Server<S> for PartsServer<S> {
@@ -145,7 +144,7 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         let results: Vec<Vec<Rlwe>> =
             packed.into_par_iter().zip(&keys).map(|(packed, keys)| self.evaluate(packed, keys)).collect();
         progress.stage("switch", count);
-        Ok(results.par_iter().map(|results| self.switch(results)).collect())
+        Ok(results.par_iter().map(|results| switch(self.ring_params(), results)).collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -186,7 +185,7 @@ fn random_seeds<S: Parted>(params: &S::Params, rng: &mut dyn CryptoRng) -> Vec<S
 
 /// Key material of a query in the form that an answer uses.
 pub struct Keys {
-    packing: OnlineKey<inspiring::OnlineKey>,
+    packing: PackingKey,
     rgsw: Vec<Poly<Values>>,
 }
 
@@ -228,8 +227,8 @@ impl<S: Parted> PartsServer<S> {
     }
 
     fn assemble(params: S::Params, prepared: Prepared) -> Self {
-        let rgsw_masks = S::layouts(&params).0.rgsw_masks(&prepared.seeds[0]);
-        Self { public: S::public(&prepared.seeds), params, prepared, rgsw_masks }
+        let evaluation = Evaluation::new(S::layouts(&params).0, &prepared.seeds[0]);
+        Self { public: S::public(&prepared.seeds), params, prepared, evaluation }
     }
 
     /// The packing, for a database with the same keys.
@@ -253,13 +252,12 @@ impl<S: Parted> PartsServer<S> {
     /// # Errors
     /// [`papir_core::Error::Parameters`] for a query of other parameters.
     pub fn read_keys(&self, query: &Query) -> Result<Keys> {
-        let (params, ring) = (self.ring_params(), self.ring_params().rlwe().ring());
-        let packing = &self.prepared.packing;
-        let (packed, rgsw) = query.keys.split_at(packing.shape().words().min(query.keys.len()));
-        let bits = params.literal().key_bits;
-        let rgsw = lift_elements(ring, bits.rgsw, rgsw).into_iter().map(|poly| ring.forward(poly)).collect();
-        let packing = S::SECTIONS.packs.online_key(packing, &[bits.y_g, bits.y_h], packed)?;
-        Ok(Keys { packing, rgsw })
+        let params = self.ring_params();
+        let (packing, rgsw) = self.evaluation.split(params, &query.keys);
+        Ok(Keys {
+            packing: self.prepared.packing_key(params, packing)?,
+            rgsw: Evaluation::lift(params, rgsw),
+        })
     }
 
     /// Lines 8 to 12: packs the selected bodies of each query, t encryptions for each chunk, in one
@@ -269,46 +267,13 @@ impl<S: Parted> PartsServer<S> {
     /// The errors of [`PartsServer::read_keys`].
     pub fn pack(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Vec<Rlwe>>> {
         let keys: Vec<_> = keys.iter().map(|keys| &keys.packing).collect();
-        let Prepared { packing, packs, .. } = &self.prepared;
-        let ring = self.ring_params().rlwe().ring();
-        let packed = packs.pack(packing, bodies, &keys)?;
-        Ok(packed.iter().map(|bodies| encryptions(ring, &packs.packs, bodies)).collect())
+        let packed = self.prepared.pack(bodies, &keys)?;
+        let (ring, packs) = (self.ring_params().rlwe().ring(), &self.prepared.packs.packs);
+        Ok(packed.iter().map(|bodies| encryptions(ring, packs, bodies)).collect())
     }
 
-    /// EVALPOLY: Horner's rule at the encrypted point, with one result for each chunk. With several
-    /// variables (appendix G.2) the polynomials in the innermost one are evaluated first; their
-    /// values are the coefficients in the next.
+    /// EVALPOLY: one result for each chunk.
     pub fn evaluate(&self, packed: Vec<Rlwe>, keys: &Keys) -> Vec<Rlwe> {
-        let params = self.ring_params();
-        let rows = params.rgsw_rows();
-        let points = self.rgsw_masks.chunks_exact(rows).zip(keys.rgsw.chunks_exact(rows));
-        let variables = params.layout().interpolation.variables().zip(points);
-        variables.fold(packed, |coefficients, (size, (masks, bodies))| {
-            let point = Rows::new(params.rlwe().ring(), masks, bodies);
-            coefficients.par_chunks(size).map(|polynomial| horner(params, polynomial, &point)).collect()
-        })
+        self.evaluation.evaluate(self.ring_params(), packed, &keys.rgsw)
     }
-
-    /// Switches masks and bodies to the bits of an answer.
-    fn switch(&self, results: &[Rlwe]) -> Answer {
-        let (ring, bits) = (self.ring_params().rlwe().ring(), self.ring_params().literal().response());
-        Answer {
-            masks: results.iter().flat_map(|result| bits.mask(ring, &result.a)).collect(),
-            bodies: results.iter().flat_map(|result| bits.body(ring, &ring.to_words(&result.b))).collect(),
-        }
-    }
-}
-
-/// Σ_k cₖ·Z^k at the encrypted Z.
-fn horner(params: &Params, coefficients: &[Rlwe], point: &Rows) -> Rlwe {
-    let ring = params.rlwe().ring();
-    let mut descending = coefficients.iter().rev();
-    let first = descending.next().cloned().unwrap_or_else(|| Rlwe::zero(ring));
-    let mut work = Workspace::new(ring, point.count());
-    descending.fold(first, |sum, coefficient| {
-        let mut next = Rlwe::zero(ring);
-        work.external_product(ring, params.rgsw(), &sum, point, &mut next);
-        next.add_assign(ring, coefficient);
-        next
-    })
 }

@@ -1,8 +1,10 @@
 //! The packs of one selection: preparation, packing and storage.
 
+use std::ops::Range;
+
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
+use papir_core::{AlignedBytes, BlobSlice, Error, Result};
 use papir_lattice::packing::{
     Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
 };
@@ -130,16 +132,49 @@ impl<P: RingPacking> PreparedPacks<P> {
         sink.put(self.names.packs, &parts)
     }
 
-    /// Reads what [`Self::save`] wrote.
+    /// Reads these of all packs, whole units of them, from what [`Self::save`] wrote.
     ///
     /// # Errors
     /// [`Error::Length`], or [`Error::Malformed`] for residues that are not reduced.
-    pub(crate) fn load(names: Names, packing: &P, packs: usize, source: &dyn SectionSource) -> Result<Self> {
-        let words = source.get(names.words)?;
-        Error::check_length(names.words, words.len(), packing.words(packs) * size_of::<P::Word>())?;
-        let words = BlobSlice::new(words, names.words)?;
-        Ok(Self { names, words, packs: read_packs(packing, packs, &source.get(names.packs)?, names.packs)? })
+    pub(crate) fn load(
+        names: Names,
+        packing: &P,
+        (packs, all): (Range<usize>, usize),
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
+        let words = load_words(packing, names.words, (packs.clone(), all), source)?;
+        Ok(Self { names, words, packs: load_packs(names, packing, (packs, all), source)? })
     }
+}
+
+/// Reads the words of these of all packs, whole units of them.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub(crate) fn load_words<P: RingPacking>(
+    packing: &P,
+    section: &'static str,
+    (packs, all): (Range<usize>, usize),
+    source: &dyn SectionSource,
+) -> Result<BlobSlice<P::Word>> {
+    let bytes = |packs| packing.words(packs) * size_of::<P::Word>();
+    ranged(source, section, bytes(packs.start)..bytes(packs.end), bytes(all))
+}
+
+/// Reads masks and last digits of these of all packs.
+///
+/// # Errors
+/// The errors of [`PreparedPacks::load`].
+pub(crate) fn load_packs<P: RingPacking>(
+    names: Names,
+    packing: &P,
+    (packs, all): (Range<usize>, usize),
+    source: &dyn SectionSource,
+) -> Result<Vec<Preprocessed>> {
+    let bytes = 4 * pack_residues(packing);
+    let range = packs.start * bytes..packs.end * bytes;
+    let residues = ranged::<u32>(source, names.packs, range, all * bytes)?;
+    read_packs(packing, &residues, names.packs)
 }
 
 /// Packed encryptions: masks known in advance and the bodies of one query.
@@ -157,9 +192,21 @@ pub(crate) fn sized<T: bytemuck::AnyBitPattern>(
     name: &'static str,
     expected: usize,
 ) -> Result<BlobSlice<T>> {
-    let blob = source.get(name)?;
-    Error::check_length(name, blob.len(), expected)?;
-    BlobSlice::new(blob, name)
+    ranged(source, name, 0..expected, expected)
+}
+
+/// Reads a part of a section of numbers, `expected` bytes long.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub(crate) fn ranged<T: bytemuck::AnyBitPattern>(
+    source: &dyn SectionSource,
+    name: &'static str,
+    bytes: Range<usize>,
+    expected: usize,
+) -> Result<BlobSlice<T>> {
+    Error::check_length(name, source.length(name)?, expected)?;
+    BlobSlice::new(source.get_range(name, bytes)?, name)
 }
 
 /// Residues of a pack's mask and last digits.
@@ -173,20 +220,17 @@ fn residues(pack: &Preprocessed) -> impl Iterator<Item = &[u32]> {
 
 fn read_packs<P: RingPacking>(
     packing: &P,
-    packs: usize,
-    bytes: &Blob,
+    residues: &[u32],
     name: &'static str,
 ) -> Result<Vec<Preprocessed>> {
-    let (ring, of_pack) = (packing.setup().ring(), pack_residues(packing));
-    Error::check_length(name, bytes.len(), packs * of_pack * 4)?;
-    let residues: &[u32] = bytes.slice_of(name)?;
+    let ring = packing.setup().ring();
     check_residues(residues, ring, name)?;
     let pack = |words: &[u32]| {
         let mut polys = words.chunks_exact(2 * ring.degree());
         let a = Poly::from_residues(polys.next().unwrap_or_default());
         Preprocessed { a, last: polys.map(Poly::from_residues).collect() }
     };
-    Ok(residues.chunks_exact(of_pack).map(pack).collect())
+    Ok(residues.chunks_exact(pack_residues(packing)).map(pack).collect())
 }
 
 /// All residues must be reduced: the kernels rely on it.

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `Setup` | [`server::SimpleServer`]'s `setup`; the hint by [`papir_lattice::lwe32::MaskProducts`] |
 //! | `Query` | [`client::SimpleClient`]'s `query`; the ciphertext by [`papir_lattice::lwe32::encrypt`] |
-//! | `Answer` | [`server::SimpleServer`]'s `answer`: one pass of `papir_kernels::matvec_u8` |
+//! | `Answer` | [`server::SimpleServer`]'s `answer`: one pass of `papir_kernels::matvec_u8`; on several machines, `shard` |
 //! | `Recover` | [`client::SimpleClient`]'s `extract` |
 //!
 //! Differences from the paper: a record is stored in one column, its bytes below one another, so
@@ -26,6 +26,7 @@ mod noise;
 pub mod packed;
 pub mod params;
 pub mod server;
+mod shard;
 #[cfg(test)]
 mod tests;
 pub mod wire;
@@ -49,5 +50,7 @@ impl Scheme for Simple {
     type ClientState = Never;
     type Ticket = Never;
     type Server = server::SimpleServer;
+    type Shard = shard::SimpleShard;
+    type Combiner = shard::SimpleCombiner;
     type Client = client::SimpleClient;
 }

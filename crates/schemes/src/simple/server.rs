@@ -26,7 +26,7 @@ use crate::shared::stored_records::check_source;
 
 const SEED: &str = "simple/seed";
 const HINT: &str = "simple/hint";
-const DATABASE: &str = "simple/database";
+pub(super) const DATABASE: &str = "simple/database";
 
 /// Bytes of a row's product with all masks that take as long as one rank-one update of it.
 const RANK_ONE: u64 = 48;
@@ -68,12 +68,9 @@ impl Server<Simple> for SimpleServer {
         batch: Vec<(Session<'_, Simple>, &SimpleQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<SimpleAnswer>> {
-        let queries: Vec<&[u32]> = batch.iter().map(|(_, query)| query.values.as_slice()).collect();
-        progress.stage("answer", queries.len() as u64);
-        // Drops the low bits of each sum, rounding to nearest.
-        let dropped = self.params.budget.dropped_bits;
-        let rounded = |sums: &Vec<u32>| sums.iter().map(|&sum| round(sum, dropped).into()).collect();
-        Ok(self.sums(&queries).iter().map(|sums| SimpleAnswer { values: rounded(sums) }).collect())
+        let queries: Vec<&SimpleQuery> = batch.into_iter().map(|(_, query)| query).collect();
+        let rows = rounded_products(&self.params, &self.database, &queries, progress);
+        Ok(rows.into_iter().map(|values| SimpleAnswer { values }).collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -117,19 +114,12 @@ impl Server<Simple> for SimpleServer {
     }
 
     fn load(params: SimpleParams, source: &dyn SectionSource) -> Result<Self> {
-        let (seed, hint) = (load_seed(source, SEED)?, source.get(HINT)?);
-        Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
         let database = load_matrix(source, DATABASE, params.layout.rows, params.layout.columns)?;
-        Ok(Self { params, public: SimplePublic { seed, hint }, database })
+        Ok(Self { public: load_public(&params, source)?, params, database })
     }
 }
 
 impl SimpleServer {
-    /// D times each query modulo q, with centred words, in one pass over the database.
-    pub(super) fn sums(&self, queries: &[&[u32]]) -> Vec<Vec<u32>> {
-        self.database.products(queries, LOG2_Q, CENTRE)
-    }
-
     /// Computes the rows of D·A in which bytes changed.
     fn multiply_rows(
         &self,
@@ -147,6 +137,30 @@ impl SimpleServer {
             progress.advance(1);
         });
     }
+}
+
+/// Reads seed and hint.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub(super) fn load_public(params: &SimpleParams, source: &dyn SectionSource) -> Result<SimplePublic> {
+    let (seed, hint) = (load_seed(source, SEED)?, source.get(HINT)?);
+    Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
+    Ok(SimplePublic { seed, hint })
+}
+
+/// Rows of the matrix times each query, without the low bits of each sum, rounded to nearest.
+pub(super) fn rounded_products(
+    params: &SimpleParams,
+    rows: &ByteMatrix,
+    queries: &[&SimpleQuery],
+    progress: &dyn Progress,
+) -> Vec<Vec<u64>> {
+    progress.stage("answer", queries.len() as u64);
+    let values: Vec<&[u32]> = queries.iter().map(|query| query.values.as_slice()).collect();
+    let dropped = params.budget.dropped_bits;
+    let rounded = |sums: &Vec<u32>| sums.iter().map(|&sum| round(sum, dropped).into()).collect();
+    rows.products(&values, LOG2_Q, CENTRE).iter().map(rounded).collect()
 }
 
 /// Adds ΔD·A to the hint, one byte of ΔD at a time.

@@ -7,14 +7,14 @@ use papir_core::{
     Change, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes,
     extract_bits,
 };
-use papir_lattice::lwe32::{N, SIGMA, dot};
+use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, dot};
 use papir_ring::prg::SecretRng;
 use papir_ring::sample::Gaussian;
 use papir_testkit::noise::Moments;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::client::SimpleClient;
-use super::noise::{LOG2_DELTA, budget, deviation};
+use super::noise::{CENTRE, LOG2_DELTA, budget, deviation};
 use super::params::{MAX_COLUMNS, MAX_ROWS, SimpleParams, layout_of, masks, units_of};
 use super::server::SimpleServer;
 use crate::shared::messages::SHAPE_BYTES;
@@ -43,7 +43,7 @@ fn measured_noise(index: u64, seed: u64) -> Vec<f64> {
     let (server, client, mut rng) = setup(&records, 64, seed);
     let layout = &server.params().layout;
     let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
-    let sums = &server.sums(&[&query.values])[0];
+    let sums = &server.database.products(&[&query.values], LOG2_Q, CENTRE)[0];
     let hint: &[u32] = bytemuck::cast_slice(&server.public.hint);
     let phase = hint.chunks_exact(N).zip(sums).map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key)));
     let column = (layout.place(index).column as usize) * layout.rows;

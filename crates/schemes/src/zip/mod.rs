@@ -62,7 +62,7 @@ mod tests;
 pub mod wire;
 
 use papir_core::Privacy;
-use papir_core::scheme::Scheme;
+use papir_core::scheme::{Never, Scheme};
 
 pub use base::{ParameterSet, Standard};
 pub use params::ZipPir;
@@ -86,5 +86,7 @@ impl<B: base::Base> Scheme for ZipPir<B> {
     type ClientState = client::State;
     type Ticket = wire::Ticket;
     type Server = server::ZipServer<B>;
+    type Shard = Never;
+    type Combiner = Never;
     type Client = client::ZipClient<B>;
 }

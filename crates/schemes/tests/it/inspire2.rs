@@ -12,7 +12,7 @@ use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_lattice::response::ResponseBits;
 use papir_ring::prg::Seed;
 use papir_schemes::inspire::two_levels::params::Literal;
-use papir_schemes::inspire::two_levels::{Client, Params, Server, second};
+use papir_schemes::inspire::two_levels::{Client, Params, Server, packings};
 use papir_schemes::shared::digits::Digits;
 
 fn rng(seed: u8) -> ChaCha20Rng {
@@ -223,7 +223,7 @@ fn no_two_masks_under_one_secret_are_equal() {
     for (level, columns) in params.selectors().into_iter().enumerate() {
         (0..columns.div_ceil(64)).for_each(|i| add(&params.selector(level).mask(&seed, i)));
     }
-    let packings = second::Packings::new(&params, &seed).unwrap();
+    let packings = packings::Packings::new(&params, &seed).unwrap();
     for packing in packings.distinct() {
         packing.setup().switches().iter().flat_map(|switch| &switch.masks).for_each(&mut add);
     }

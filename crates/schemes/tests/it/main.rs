@@ -18,6 +18,7 @@ mod older_formats;
 mod packed_double;
 mod packed_simple;
 mod pages;
+mod shards;
 mod short;
 mod suite_finds_faults;
 mod updates;

@@ -31,6 +31,9 @@ pub(crate) enum QueryError {
     /// The scheme rejects a query; `index` counts from 0.
     #[error("query {} of {count}: {source}", index + 1)]
     Rejected { index: usize, count: usize, source: papir_core::Error },
+    /// A machine with a part of the database did not answer.
+    #[error("a part of the database is unavailable: send the same queries again")]
+    Unavailable { reason: String },
     /// The scheme failed to answer a valid query.
     #[error("the answer could not be computed")]
     Failed { source: papir_core::Error },
@@ -50,6 +53,7 @@ impl QueryError {
         use papir_core::Error as E;
         match source {
             E::WrongVersion { .. } => Self::WrongVersion { current },
+            E::Unavailable { reason } => Self::Unavailable { reason },
             E::Length { .. }
             | E::Malformed { .. }
             | E::Checksum { .. }

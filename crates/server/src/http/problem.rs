@@ -78,6 +78,11 @@ impl From<QueryError> for Problem {
                 Self::Internal
             }
             QueryError::Missing => Self::Internal,
+            QueryError::Unavailable { reason } => {
+                // The machines are the operator's business, not the client's.
+                tracing::error!(reason, "a part of a database is unavailable");
+                Self::Query(QueryError::Unavailable { reason })
+            }
             other => Self::Query(other),
         }
     }
@@ -139,9 +144,10 @@ impl Problem {
                 StatusCode::NOT_FOUND
             }
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Database(DatabaseError::NotLoaded) | Self::Stopping | Self::RegistryFailed => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Database(DatabaseError::NotLoaded)
+            | Self::Query(QueryError::Unavailable { .. })
+            | Self::Stopping
+            | Self::RegistryFailed => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow { .. } | Self::Trickled { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Query(QueryError::WrongVersion { .. }) => StatusCode::CONFLICT,
@@ -228,9 +234,10 @@ impl Problem {
             | Self::Client(ClientError::Full { retry_after: after }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(after.as_secs())))
             }
-            Self::Database(DatabaseError::NotLoaded) | Self::Stopping | Self::RegistryFailed => {
-                Some((header::RETRY_AFTER, HeaderValue::from(LATER_ADVICE)))
-            }
+            Self::Database(DatabaseError::NotLoaded)
+            | Self::Query(QueryError::Unavailable { .. })
+            | Self::Stopping
+            | Self::RegistryFailed => Some((header::RETRY_AFTER, HeaderValue::from(LATER_ADVICE))),
             Self::Client(ClientError::TicketNotReady { retry_after, .. }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(*retry_after)))
             }
@@ -250,6 +257,7 @@ fn query_code(error: &QueryError) -> &'static str {
         QueryError::TooLong { .. } => code::TOO_LONG,
         QueryError::WrongLength { .. } => code::WRONG_LENGTH,
         QueryError::WrongVersion { .. } => code::WRONG_VERSION,
+        QueryError::Unavailable { .. } => code::UNAVAILABLE,
         QueryError::Rejected { source, .. } => source.code(),
         QueryError::Failed { .. } | QueryError::Missing => code::INTERNAL,
     }

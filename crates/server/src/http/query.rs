@@ -54,7 +54,8 @@ pub(super) fn routes(before: Routes) -> Routes {
         (status = 429, description = "`busy`: the server is at capacity; `too_many`: the client is over its limit",
          body = ErrorBody, headers(("retry-after" = u64, description = "seconds"))),
         (status = 500, description = "`internal`: the server failed to answer", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading; `no_ticket`: the client's ticket is being prepared; \
+        (status = 503, description = "`not_ready`: the database is still loading; `unavailable`: a part of the database is; \
+            `no_ticket`: the client's ticket is being prepared; \
             `registry_failed`: the client registry cannot be read or changed", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
     )

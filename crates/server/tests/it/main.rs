@@ -14,6 +14,7 @@ mod client_certificates;
 mod cold_keys;
 mod cors;
 mod deltas;
+mod divided;
 mod hostile;
 mod limits;
 mod logs;

@@ -13,8 +13,8 @@ use crate::names::name_of;
 use crate::source::{Format, Rows, SkippedRow, raw_records, rows};
 
 /// Records ready to be prepared by a scheme.
-pub(super) struct Content {
-    pub(super) records: Box<dyn Records>,
+pub(super) struct Content<'a> {
+    pub(super) records: Box<dyn Records + 'a>,
     /// Number of rows in the source.
     pub(super) entries: u64,
     /// Bytes of the source.
@@ -65,7 +65,7 @@ pub(super) fn read(
     choose: &ChooseBucket<'_>,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
-) -> Result<Content> {
+) -> Result<Content<'static>> {
     if options.format() == Format::Raw {
         return read_raw(options, progress);
     }
@@ -91,19 +91,20 @@ pub(super) fn read(
 ///
 /// # Errors
 /// The errors of [`raw_records`].
-pub(super) fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> {
+pub(super) fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content<'static>> {
     let records = raw_records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
     let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
     Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
 }
 
-/// Converts an error of the keyword table: in Parquet and SQLite sources, entries are rows, not
+/// Converts an error of the keyword table: in Parquet, SQLite and given sources, entries are rows, not
 /// lines.
 pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
     match (options.format(), error) {
-        (Format::Parquet | Format::Sqlite, papir_lookup::Error::DuplicateKey { key, first, line }) => {
-            Error::DuplicateKey { file: name_of(&options.source), key, first, row: line }
-        }
+        (
+            Format::Parquet | Format::Sqlite | Format::Given,
+            papir_lookup::Error::DuplicateKey { key, first, line },
+        ) => Error::DuplicateKey { file: name_of(&options.source), key, first, row: line },
         (_, error) => Error::of_source(&options.source)(error),
     }
 }

@@ -15,14 +15,14 @@ use papir_core::{Description, Error as CoreError, Goal, Progress, Records, Resul
 use papir_lookup::{Commitment, TableReport};
 use rand_core::CryptoRng;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
 use crate::scratch::ScratchFolder;
 use crate::signing::{Signed, Signing, newest_leaf};
-use crate::source::SkippedRow;
+use crate::source::{Format, SkippedRow};
 use choice::ByOptions;
 use content::{Content, Ids, Keys, read};
 use outside::BuildFolder;
@@ -86,6 +86,49 @@ pub fn build_announced(
         &|records, scratch, rng, progress| choice.prepare(records, announce, scratch, rng, progress);
     let goal = (options.params.is_none() && options.tables.is_none()).then_some(options.goal);
     build_for(options, goal, &Preparation { bucket, prepare }, rng, progress)
+}
+
+/// Like [`build()`], from records of a program, looked up by index. The options' source names them in
+/// errors and metadata, and their columns and format do not matter.
+///
+/// # Errors
+/// Errors of [`build()`], and [`crate::Error::Options`] with a limit of memory.
+pub fn build_records(
+    options: &BuildOptions,
+    records: &dyn Records,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    let shape = records.shape();
+    let options = BuildOptions {
+        given: None,
+        format: Some(Format::Raw),
+        record_bytes: Some(shape.record_bytes() as u64),
+        key: None,
+        values: Vec::new(),
+        ..options.clone()
+    };
+    options.check()?;
+    if options.memory.is_some() {
+        return Err(Error::options("records in memory with a limit of memory", "a file, or no limit"));
+    }
+    let choice = ByOptions::new(&options)?;
+    let prepare: &Prepare<'_> =
+        &|records, scratch, rng, progress| choice.prepare(records, &|_| Ok(()), scratch, rng, progress);
+    let (goal, signing) = (options.params.is_none().then_some(options.goal), options.signing()?);
+    let content = Content {
+        records: Box::new(records),
+        entries: shape.records(),
+        bytes: shape.total_bytes(),
+        skipped: Vec::new(),
+        keyword: None,
+    };
+    Finish { options: &options, goal, prepare, signing: signing.as_ref() }.run(
+        content,
+        &mut InMemory,
+        rng,
+        progress,
+    )
 }
 
 /// Prepares the scheme's database, with memory of the scratch. Called once the records are read, since a
@@ -156,7 +199,7 @@ impl Finish<'_> {
     /// Prepares the database and writes the snapshot.
     fn run(
         &self,
-        content: Content,
+        content: Content<'_>,
         scratch: &mut dyn Scratch,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
@@ -213,7 +256,7 @@ fn check_proofs(options: &BuildOptions, records: &dyn Records) -> Result<()> {
 fn metadata(
     options: &BuildOptions,
     goal: Option<Goal>,
-    content: &Content,
+    content: &Content<'_>,
     server: &dyn ErasedServer,
     commitment: Option<&Commitment>,
 ) -> Metadata {

@@ -12,7 +12,7 @@ use papir_schemes::registry;
 use crate::error::{Error, Result};
 use crate::names::{is_standard_input, stem_of};
 use crate::signing::{Sign, Signing};
-use crate::source::{Columns, Deletes, Format, Request, Selection};
+use crate::source::{Columns, Deletes, Format, Given, Request, Selection};
 use crate::stored_log::log_to_continue;
 
 /// The least memory of a build in bytes: buffers, and a pack with its masks for each of this machine's
@@ -29,6 +29,9 @@ pub struct BuildOptions {
     /// The source: a file, a folder, or `-` for standard input. It must not change during the
     /// build.
     pub source: PathBuf,
+    /// The rows of a table in this program, instead of a source to read. `source` then names them in
+    /// errors and metadata.
+    pub given: Option<Given>,
     /// Its format; `None` detects it by name. Standard input needs a format.
     pub format: Option<Format>,
     /// The table of an SQLite source; optional if it has only one.
@@ -96,6 +99,7 @@ impl BuildOptions {
     pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>) -> Self {
         Self {
             source: source.into(),
+            given: None,
             format: None,
             table: None,
             query: None,
@@ -165,7 +169,10 @@ impl BuildOptions {
     }
 
     pub(super) fn format(&self) -> Format {
-        self.format.unwrap_or_else(|| Format::of(&self.source))
+        match self.given {
+            Some(_) => Format::Given,
+            None => self.format.unwrap_or_else(|| Format::of(&self.source)),
+        }
     }
 
     /// The scheme, checked against the permission for schemes without privacy.
@@ -220,6 +227,7 @@ impl BuildOptions {
             format: self.format(),
             columns,
             selection,
+            given: self.given.as_ref(),
             longest: limit.unwrap_or(u64::MAX),
             skip_bad: self.skip_bad,
         }
@@ -231,6 +239,9 @@ impl BuildOptions {
         self.check_memory()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
+        if self.given.is_some() && self.format.is_some() {
+            return Err(Error::options("a format of given rows", "none: they have columns"));
+        }
         self.check_stream(format)?;
         format.check_support(&self.source)?;
         if !format.has_columns() && columns {
@@ -294,7 +305,8 @@ impl BuildOptions {
     }
 
     fn check_stream(&self, format: Format) -> Result<()> {
-        if !is_standard_input(&self.source) || self.format.is_some() && format.streams() {
+        let named = self.given.is_some() || !is_standard_input(&self.source);
+        if named || self.format.is_some() && format.streams() {
             return Ok(());
         }
         let found = self.format.map_or("no format", Format::name);

@@ -4,7 +4,8 @@ use super::json::{json_object, json_string, text};
 use super::row::{Fault, Row};
 
 /// A cell.
-pub(super) enum Cell {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
     /// No value.
     Null,
     /// A text, or uninterpreted bytes.
@@ -13,20 +14,19 @@ pub(super) enum Cell {
     Json(String),
 }
 
-#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 impl Cell {
     /// A text.
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self::Bytes(text.into().into_bytes())
     }
 
     /// A number. JSON has no `NaN` and no infinities: these become their names.
-    pub(super) fn float(number: f64) -> Self {
+    pub fn float(number: f64) -> Self {
         Self::non_finite(number).unwrap_or_else(|| Self::Json(serde_json::Value::from(number).to_string()))
     }
 
     /// Like [`Cell::float`], with only the digits that single precision needs.
-    pub(super) fn short_float(number: f32) -> Self {
+    pub fn short_float(number: f32) -> Self {
         Self::non_finite(number.into())
             .or_else(|| serde_json::to_string(&number).ok().map(Self::Json))
             .unwrap_or(Self::Null)
@@ -38,6 +38,15 @@ impl Cell {
             f64::NEG_INFINITY => Some(Self::text("-Infinity")),
             number if number.is_nan() => Some(Self::text("NaN")),
             _ => None,
+        }
+    }
+
+    /// Its length in bytes, as a key or as a single value.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Json(json) => json.len(),
         }
     }
 
@@ -61,6 +70,7 @@ impl Cell {
     }
 
     /// The name of a member of an object.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     pub(super) fn name(self, column: &str) -> Result<String, Fault> {
         match self {
             Self::Null => Err(Fault::Reason(format!("a key in column `{column}` is null: expected a value"))),

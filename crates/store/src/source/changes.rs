@@ -11,11 +11,12 @@ use std::path::Path;
 
 use papir_core::{NoProgress, Progress};
 
+use super::filter::RowFilter;
 use super::format::Format;
 use super::input::Input;
 use super::read::read;
 use super::request::{Columns, Deletes, Request, Selection};
-use super::row::{Position, RowFilter, SkippedRow};
+use super::row::{Position, SkippedRow};
 use super::{csv, jsonl};
 use crate::error::{Error, Result};
 use crate::names::name_of;
@@ -129,5 +130,13 @@ pub(crate) fn changes_in(
 fn request<'a>(path: &'a Path, format: Format, columns: &'a ChangeColumns, skip_bad: u64) -> Request<'a> {
     let ChangeColumns { key, values, delete, longest_value } = columns;
     let columns = Columns { key: Some(key), values, deletes: Deletes::Marked(delete.as_deref()) };
-    Request { path, format, columns, selection: Selection::Whole, longest: *longest_value, skip_bad }
+    Request {
+        path,
+        format,
+        columns,
+        selection: Selection::Whole,
+        given: None,
+        longest: *longest_value,
+        skip_bad,
+    }
 }

@@ -22,10 +22,12 @@ pub enum Format {
     Folder,
     /// Records of equal length, without gaps.
     Raw,
+    /// A table that a program gives.
+    Given,
 }
 
 impl Format {
-    /// All formats.
+    /// The formats of files.
     const ALL: [Self; 6] = [Self::Csv, Self::JsonLines, Self::Parquet, Self::Sqlite, Self::Folder, Self::Raw];
 
     /// Detects the format of a path. A directory is a folder. A file's format follows from its
@@ -66,6 +68,7 @@ impl Format {
             Self::Sqlite => "sqlite",
             Self::Folder => "folder",
             Self::Raw => "raw",
+            Self::Given => "given",
         }
     }
 

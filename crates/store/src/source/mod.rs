@@ -1,4 +1,4 @@
-//! Sources of records: files, folders, databases, standard input.
+//! Sources of records: files, folders, databases, standard input, tables of a program.
 //!
 //! | format | detected by | a row | its key |
 //! |---|---|---|---|
@@ -8,6 +8,7 @@
 //! | SQLite | `.sqlite`, `.sqlite3`, `.db` | a row of a table or query | a column |
 //! | folder | the path is a directory | a file | its path below the folder, with `/` |
 //! | raw | any other name | `record_bytes` bytes | none |
+//! | given | a program gives it ([`Given`]) | a row | a column |
 //!
 //! CSV and JSON Lines may be compressed by gzip, then also with `.gz` after the extension. Raw records
 //! may be, if the name ends in `.gz`.
@@ -54,12 +55,13 @@
 //! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate
 //! keys are handled by [`papir_lookup::OnDuplicate`].
 
-#[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod cell;
 mod changes;
 mod csv;
+mod filter;
 mod folder;
 mod format;
+mod given;
 mod input;
 mod json;
 mod jsonl;
@@ -71,10 +73,13 @@ mod request;
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod table;
 
+pub use cell::Cell;
 pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub(crate) use changes::{PartOfSource, changes_in, format_of_changes};
 pub use format::Format;
+pub use given::{Given, GivenRows};
 pub(crate) use input::Input;
 #[cfg(feature = "postgres")]
 pub(crate) use json::{json_object, json_string};

@@ -5,15 +5,16 @@ use std::path::Path;
 use papir_core::{NoProgress, Progress};
 use papir_lookup::Entry;
 
+use super::filter::RowFilter;
 use super::format::Format;
 use super::input::Input;
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::request::Request;
-use super::row::{OnRow, RowFilter, SkippedRow};
+use super::row::{OnRow, SkippedRow};
 #[cfg(feature = "sqlite")]
 use super::sqlite;
-use super::{csv, folder, jsonl};
+use super::{csv, folder, jsonl, table};
 use crate::error::{Error, Result};
 
 /// The rows of a source.
@@ -69,7 +70,21 @@ pub(crate) fn csv_columns(path: &Path) -> Result<Vec<String>> {
 /// Passes every row of a source to `each`. Returns the bytes read.
 pub(super) fn read(request: &Request<'_>, progress: &dyn Progress, on_row: &mut OnRow<'_>) -> Result<u64> {
     let (path, columns) = (request.path, request.columns);
-    match request.format {
+    match (request.format, request.given) {
+        (_, Some(given)) => table::rows(given, path, columns, progress, on_row),
+        (format, None) => read_file(format, request, progress, on_row),
+    }
+}
+
+/// Passes every row of a file to `each`. Returns the bytes read.
+fn read_file(
+    format: Format,
+    request: &Request<'_>,
+    progress: &dyn Progress,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
+    let (path, columns) = (request.path, request.columns);
+    match format {
         Format::Csv => csv::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
         Format::JsonLines => jsonl::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
         #[cfg(feature = "parquet")]
@@ -78,6 +93,7 @@ pub(super) fn read(request: &Request<'_>, progress: &dyn Progress, on_row: &mut 
         Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, on_row),
         Format::Folder => folder::rows(path, request.longest, progress, on_row),
         Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
+        Format::Given => Err(Error::options("a table without rows", "the rows of the table")),
         #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
         format => format.check_support(path).map(|()| 0),
     }

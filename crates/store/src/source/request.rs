@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::format::Format;
+use super::given::Given;
 
 /// The columns to read.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,8 @@ pub(crate) struct Request<'a> {
     pub(crate) columns: Columns<'a>,
     #[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
     pub(crate) selection: Selection<'a>,
+    /// The table of a program, in the format of such tables.
+    pub(crate) given: Option<&'a Given>,
     /// Maximum length of a value in bytes.
     pub(crate) longest: u64,
     /// Maximum number of bad rows to skip.

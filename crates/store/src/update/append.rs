@@ -70,8 +70,15 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
     let of_source = &draft.metadata().source.values;
     let values = if values.is_empty() { of_source } else { values };
     let columns = Columns { key: None, values, deletes: Deletes::None };
-    let request =
-        Request { path: source, format, columns, selection: Selection::Whole, longest, skip_bad: 0 };
+    let request = Request {
+        path: source,
+        format,
+        columns,
+        selection: Selection::Whole,
+        given: None,
+        longest,
+        skip_bad: 0,
+    };
     Ok(rows(&request, progress)?.entries.into_iter().map(|row| (row.line, row.value)).collect())
 }
 

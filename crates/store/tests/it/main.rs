@@ -9,9 +9,11 @@ mod delta;
 mod features;
 mod fixtures;
 mod follow;
+mod given;
 mod killed;
 #[cfg(feature = "cloud")]
 mod remote;
+mod shards;
 mod signed;
 mod signed_deltas;
 #[cfg(all(unix, feature = "postgres"))]

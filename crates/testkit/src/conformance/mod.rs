@@ -7,6 +7,7 @@
 //! | `lifecycle` | save and load, damaged sections, updates and versions |
 //! | `state` | client keys and client state: saved, loaded, damaged, missing |
 //! | `readback` | records read back from a prepared database |
+//! | `shards` | answers combined from ranges of a database: equal to its own |
 
 mod config;
 mod fixture;
@@ -14,6 +15,7 @@ mod lifecycle;
 mod lookups;
 mod messages;
 mod readback;
+mod shards;
 mod state;
 
 use chacha20::ChaCha20Rng;
@@ -38,6 +40,7 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
         lookups::check_indices(&mut fixture, config);
         lookups::check_refusals(&mut fixture);
         readback::check_reads(&mut fixture);
+        shards::check(&mut fixture);
         if thorough {
             lookups::check_batches(&mut fixture);
             lookups::check_threads(&fixture, config);

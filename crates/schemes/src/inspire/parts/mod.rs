@@ -49,6 +49,8 @@ impl Scheme for InspireInParts {
     type ClientState = Never;
     type Ticket = Never;
     type Server = PartsServer<Self>;
+    type Shard = Never;
+    type Combiner = Never;
     type Client = PartsClient;
 }
 

@@ -14,9 +14,9 @@
 //! | paper | here |
 //! |---|---|
 //! | Algorithm 3, SETUP | [`server`], [`layout`] |
-//! | Algorithm 3, GENFIXEDQUERYPARTS | [`second::Packings`], [`Params::selector`] |
+//! | Algorithm 3, GENFIXEDQUERYPARTS | [`packings::Packings`], [`Params::selector`] |
 //! | Algorithm 4, QUERY, GENQUERY, GENKSMATY | [`client`] |
-//! | Algorithm 5, RESPOND | [`server`]; lines 9 to 12 in [`second`] |
+//! | Algorithm 5, RESPOND | [`server`]; lines 7 and 8 in `first`, 9 to 12 in [`second`] |
 //! | Algorithm 5, DECOMPOSE; Algorithm 6, COMPOSE | [`crate::shared::digits`] |
 //! | Algorithm 2 (PartialInspiRING) | [`papir_lattice::packing::inspiring::PartialInspiring`] |
 //! | Algorithm 6, EXTRACT | [`client`] |
@@ -34,9 +34,11 @@
 
 mod choice;
 pub mod client;
+mod first;
 pub mod layout;
 mod literal;
 pub mod noise;
+pub mod packings;
 pub mod params;
 pub mod second;
 pub mod server;
@@ -68,5 +70,7 @@ impl Scheme for Inspire2 {
     type ClientState = Never;
     type Ticket = Never;
     type Server = Server;
+    type Shard = first::Inspire2Shard;
+    type Combiner = second::SecondLevel;
     type Client = Client;
 }

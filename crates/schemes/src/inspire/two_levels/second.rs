@@ -1,11 +1,13 @@
-//! The packings of both levels, and the second level (Algorithm 5, lines 9 to 12).
+//! The second level (Algorithm 5, lines 9 to 12).
 //!
 //! The second level's database has a column for each unit of a column of D: the digits of the
 //! unit's encryption. The digits of masks are a matrix, made at setup and packed ahead like the
 //! first level (`digit_column`). The digits of bodies come from each query's first answer; their
 //! masks and packs are the only ones made while a query waits (`respond`).
 
-use papir_core::Result;
+use papir_core::scheme::Combiner;
+use papir_core::sections::SectionSource;
+use papir_core::{BlobSlice, Error, Progress, Result};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
 use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
@@ -13,48 +15,145 @@ use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
+use rayon::prelude::*;
 
-use super::literal::NAME;
+use super::literal::{Inspire2, NAME};
+use super::packings::{PACKS, Packings, SEED, select};
 use super::params::Params;
-use crate::shared::packs::encryptions;
+use super::wire::{Answer, Public, Query};
+use crate::shared::messages::load_seed;
+use crate::shared::packs::{PreparedPacks, encryptions, sized};
 use crate::shared::parameters::refused;
 
-/// PartialInspiRING for each distinct γ, under the masks w_g of that γ.
-#[derive(Clone, Debug)]
-pub struct Packings {
-    distinct: Vec<PartialInspiring>,
-    /// Indices of the first, second and third packing.
-    roles: [usize; 3],
+/// Section of the digits of the first level's masks.
+pub(super) const DIGITS: &str = "inspire2/digits";
+
+/// Packing keys of a query, one for each distinct γ.
+pub(super) struct Keys(Vec<OnlineKey<Expanded>>);
+
+/// The second level's matrix and packs, with what finishes an answer. On several machines, one
+/// makes answers of the first levels of all others. A clone shares them.
+#[derive(Clone)]
+pub struct SecondLevel {
+    pub(super) params: Params,
+    pub(super) public: Public,
+    pub(super) packings: Packings,
+    /// Digits of the masks of the first level's packs, in row groups.
+    pub(super) digits: BlobSlice<i16>,
+    pub(super) packs: PreparedPacks<PartialInspiring>,
+    /// Masks of the second selector, for the packs made online.
+    online_masks: SelectorMasks,
 }
 
-impl Packings {
-    /// The packings of γ₀, γ₁, γ₂.
-    ///
-    /// # Errors
-    /// None for checked parameters: those of a γ or a gadget that does not fit.
-    pub fn new(params: &Params, seed: &Seed) -> Result<Self> {
-        let gammas = params.literal().distinct_gammas();
-        let packing = |&gamma: &usize| {
-            PartialInspiring::new(params.rlwe(), params.gadget(), gamma, seed).map_err(refused(NAME))
+impl SecondLevel {
+    pub(super) fn new(
+        params: Params,
+        seed: Seed,
+        packings: Packings,
+        digits: BlobSlice<i16>,
+        packs: PreparedPacks<PartialInspiring>,
+    ) -> Self {
+        let masks = packs.answer_masks(params.rlwe().ring(), params.literal().answer);
+        let online_masks = params.selector(1).masks(&seed, params.literal().gammas[2]);
+        Self { params, public: Public { seed, masks }, packings, digits, packs, online_masks }
+    }
+
+    /// Packing keys of queries.
+    pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
+        let distinct = 0..self.packings.distinct().len();
+        let keys = |query: &&Query| {
+            let keys = distinct.clone().map(|index| self.packings.key(&self.params, query, index));
+            Ok(Keys(keys.collect::<Result<_>>()?))
         };
-        let role = |gamma| gammas.iter().position(|&other| other == gamma).unwrap_or_default();
-        let roles = params.literal().gammas.map(role);
-        Ok(Self { distinct: gammas.iter().map(packing).collect::<Result<_>>()?, roles })
+        queries.par_iter().map(keys).collect()
     }
 
-    /// All of them, in the order of their keys.
-    pub fn distinct(&self) -> &[PartialInspiring] {
-        &self.distinct
+    /// Keys of the first, second or third packing.
+    pub(super) fn keys_of<'a>(&self, keys: &'a [Keys], packing: usize) -> Vec<&'a OnlineKey<Expanded>> {
+        keys.iter().map(|keys| &keys.0[self.packings.role(packing)]).collect()
     }
 
-    /// Index of the first, second or third packing.
-    pub(super) fn role(&self, packing: usize) -> usize {
-        self.roles[packing]
+    /// Lines 9 to 12: answers from the packed bodies of all units.
+    pub(super) fn answers(
+        &self,
+        queries: &[&Query],
+        firsts: &[Bodies],
+        keys: &[Keys],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Answer>> {
+        let count = queries.len() as u64;
+        progress.stage("pack_second", count);
+        let seconds = self.pack_masks(queries, keys)?;
+        progress.stage("pack_online", count);
+        let thirds = self.pack_online(queries, firsts, keys)?;
+        progress.stage("switch", count);
+        Ok(seconds.iter().zip(&thirds).map(|(second, third)| self.switch(second, third)).collect())
     }
 
-    /// The first, second or third packing.
-    pub(super) fn packing(&self, packing: usize) -> &PartialInspiring {
-        &self.distinct[self.roles[packing]]
+    /// Lines 10 and 11: bodies of resp₁.
+    pub(super) fn pack_masks(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
+        let packs = [self.params.literal().gammas[1], self.params.literal().packs()[0]];
+        let bodies = select(&self.params, &self.digits, queries, 1, packs);
+        self.packs.pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
+    }
+
+    /// Lines 9, 10 and 12: resp₂, from the digits of the packed bodies.
+    pub(super) fn pack_online(
+        &self,
+        queries: &[&Query],
+        firsts: &[Bodies],
+        keys: &[Keys],
+    ) -> Result<Vec<Vec<Rlwe>>> {
+        let (packing, masks) = (self.packings.packing(2), &self.online_masks);
+        let answer = |((query, first), key): ((&&Query, &Bodies), &OnlineKey<Expanded>)| {
+            let digits = body_digits(&self.params, first);
+            respond(&self.params, packing, masks, &digits, &query.selectors[1], key)
+        };
+        queries.par_iter().zip(firsts).zip(self.keys_of(keys, 2)).map(answer).collect()
+    }
+
+    /// Switches masks and bodies to the bits of an answer.
+    fn switch(&self, second: &Bodies, third: &[Rlwe]) -> Answer {
+        let (ring, bits) = (self.params.rlwe().ring(), self.params.literal().answer);
+        let gamma = self.params.literal().gammas[2];
+        let body = |pack: &Rlwe| bits.body(ring, &ring.to_words(&pack.b)[..gamma]);
+        Answer {
+            first: bits.body(ring, &second.to_words(ring)),
+            masks: third.iter().flat_map(|pack| bits.mask(ring, &pack.a)).collect(),
+            second: third.iter().flat_map(body).collect(),
+        }
+    }
+}
+
+impl Combiner<Inspire2> for SecondLevel {
+    fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
+        let seed = load_seed(source, SEED)?;
+        let (packings, all) = (Packings::new(&params, &seed)?, params.literal().packs()[0]);
+        let digits = sized(source, DIGITS, 2 * params.digit_words())?;
+        let packs = PreparedPacks::load(PACKS, packings.packing(1), (0..all, all), source)?;
+        Ok(Self::new(params, seed, packings, digits, packs))
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn public(&self) -> &Public {
+        &self.public
+    }
+
+    fn combine_many(&self, batch: &[(&Query, &[u64])], progress: &dyn Progress) -> Result<Vec<Answer>> {
+        let (ring, layout) = (self.params.rlwe().ring(), self.params.layout());
+        let words = layout.blocks * layout.unit_words;
+        let queries: Vec<&Query> = batch.iter().map(|(query, _)| *query).collect();
+        let bodies = |(_, first): &(&Query, &[u64])| {
+            Error::check_length("the words of all units", first.len(), words)?;
+            Ok(Bodies::from_words(ring, layout.unit_words, first))
+        };
+        let firsts: Vec<Bodies> = batch.par_iter().map(bodies).collect::<Result<_>>()?;
+        progress.stage("read_keys", queries.len() as u64);
+        let keys = self.read_keys(&queries)?;
+        self.answers(&queries, &firsts, &keys, progress)
     }
 }
 

@@ -12,8 +12,7 @@ use papir_lattice::selection::place;
 use papir_ring::{Coefficients, Poly};
 
 use super::layout::Layout;
-use super::second::body_digits;
-use super::server::Keys;
+use super::second::{Keys, body_digits};
 use super::{Client, Params, Query, Secret, Server};
 
 /// A query for record 0, in unit 0: block 0 of column 0.
@@ -34,7 +33,7 @@ impl Case {
             Server::setup(params.clone(), &RecordBuffer::zeroed(shape), &mut rng, &NoProgress).unwrap();
         let client = Client::new(params, server.public().clone()).unwrap();
         let (secret, query) = client.query(None, &[0], &mut rng).unwrap();
-        let keys = server.read_keys(&[&query]).unwrap();
+        let keys = server.second.read_keys(&[&query]).unwrap();
         Self { server, client, secret, query, keys }
     }
 
@@ -42,20 +41,22 @@ impl Case {
     fn ask_again(&mut self, seed: u8) {
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
         (self.secret, self.query) = self.client.query(None, &[0], &mut rng).unwrap();
-        self.keys = self.server.read_keys(&[&self.query]).unwrap();
+        self.keys = self.server.second.read_keys(&[&self.query]).unwrap();
     }
 
     fn params(&self) -> &Params {
-        &self.server.params
+        &self.server.second.params
     }
 
     fn firsts(&self) -> Vec<Bodies> {
-        self.server.pack_first(self.server.select(&[&self.query]), &self.keys).unwrap()
+        let Server { first, second } = &self.server;
+        let bodies = first.select(&second.params, &[&self.query]);
+        first.pack(second.packings.packing(0), bodies, &second.keys_of(&self.keys, 0)).unwrap()
     }
 
     /// The digit in a row of the second level's matrix, of block 0.
     fn digit(&self, row: usize) -> i16 {
-        self.server.parts.digits[place(self.params().layout().blocks, row, 0)]
+        self.server.second.digits[place(self.params().layout().blocks, row, 0)]
     }
 
     /// The mask of block 0, switched, from its digits.
@@ -76,7 +77,7 @@ impl Case {
         // The words of an all-zero database are the whitening stream.
         let columns = params.layout().columns;
         let error = |(row, &phase): (usize, &u64)| {
-            let message = i64::from(self.server.parts.tiles[place(columns, row, 0)]) << (bits.a - 16);
+            let message = i64::from(self.server.first.tiles[place(columns, row, 0)]) << (bits.a - 16);
             let wrapped = (phase as i64 - message) << (64 - bits.a) >> (64 - bits.a);
             wrapped as f64 * ring.modulus() as f64 / 2f64.powi(bits.a as i32)
         };
@@ -128,8 +129,8 @@ fn the_second_packing() {
     let case = Case::new();
     let (params, ring) = (case.params(), case.params().rlwe().ring());
     let gamma = params.literal().gammas[1];
-    let bodies = case.server.pack_second(&[&case.query], &case.keys).unwrap().remove(0);
-    let errors = case.server.parts.second.packs.iter().enumerate().flat_map(|(i, pack)| {
+    let bodies = case.server.second.pack_masks(&[&case.query], &case.keys).unwrap().remove(0);
+    let errors = case.server.second.packs.packs.iter().enumerate().flat_map(|(i, pack)| {
         let messages: Vec<i16> = (i * gamma..(i + 1) * gamma).map(|row| case.digit(row)).collect();
         case.errors(&pack.a, &bodies.poly(ring, i), &messages, params.scales()[1])
     });
@@ -144,7 +145,7 @@ fn the_third_packing() {
     let case = Case::new();
     let params = case.params();
     let (firsts, gamma) = (case.firsts(), params.literal().gammas[2]);
-    let thirds = case.server.pack_online(&[&case.query], &firsts, &case.keys).unwrap().remove(0);
+    let thirds = case.server.second.pack_online(&[&case.query], &firsts, &case.keys).unwrap().remove(0);
     let rows = body_digits(params, &firsts[0]);
     let digits: Vec<i16> = rows.iter().step_by(params.layout().blocks).copied().collect();
     let errors = thirds

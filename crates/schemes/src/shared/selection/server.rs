@@ -286,7 +286,7 @@ impl<F: Family> PackedMatrix<F> {
         let tiles = source.get(MATRIX)?;
         Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
         let (packing, packs) = (params.packing(seed)?, params.counts.packs());
-        let packs = PreparedPacks::load(names(params.scheme), &packing, packs, source)?;
+        let packs = PreparedPacks::load(names(params.scheme), &packing, (0..packs, packs), source)?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 }

@@ -224,8 +224,12 @@ pub fn open(url: &str, database: Option<&str>) -> papir_client::Result<papir_cli
 
 /// A lookup client from the service's public part.
 pub fn lookup(url: &str, database: &str) -> Lookup {
-    let reply = get(&format!("{url}/v1/databases/{database}/public"));
-    let bundle = Bundle::decode(&reply.body).unwrap();
+    lookup_of(&get(&format!("{url}/v1/databases/{database}/public")).body)
+}
+
+/// A lookup client from the bytes of a public part.
+pub fn lookup_of(public: &[u8]) -> Lookup {
+    let bundle = Bundle::decode(public).unwrap();
     let scheme = registry::by_id(scheme_of_public(&bundle.scheme_public).unwrap()).unwrap();
     let client = scheme.allow_insecure(NotPrivate::acknowledged()).client(&bundle.scheme_public).unwrap();
     Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).unwrap()

@@ -29,7 +29,7 @@ pub(in crate::build) fn read(
     folder: &mut BuildFolder,
     rng: &mut BuildRng,
     progress: &dyn Progress,
-) -> Result<Content> {
+) -> Result<Content<'static>> {
     let raw = options.format() == Format::Raw;
     if raw && !is_stream(&options.source) {
         return read_raw(options, progress);
@@ -46,7 +46,11 @@ pub(in crate::build) fn read(
     Ok(content)
 }
 
-fn raw_stream(options: &BuildOptions, folder: &mut BuildFolder, progress: &dyn Progress) -> Result<Content> {
+fn raw_stream(
+    options: &BuildOptions,
+    folder: &mut BuildFolder,
+    progress: &dyn Progress,
+) -> Result<Content<'static>> {
     let mut input = Input::open_records(&options.source, progress)?;
     let mut file = BufWriter::new(folder.create(RECORDS)?);
     let copied = std::io::copy(&mut input, &mut file).and_then(|_| file.flush());
@@ -64,7 +68,7 @@ fn keyed(
     folder: &mut BuildFolder,
     rng: &mut BuildRng,
     progress: &dyn Progress,
-) -> Result<Content> {
+) -> Result<Content<'static>> {
     let of_table = |error| of_keys(options, error);
     let mut runs = EntryRuns::new(folder, rng)?;
     let mut entries = 0;
@@ -127,7 +131,11 @@ impl Drop for Values {
     }
 }
 
-fn padded(options: &BuildOptions, folder: &mut BuildFolder, progress: &dyn Progress) -> Result<Content> {
+fn padded(
+    options: &BuildOptions,
+    folder: &mut BuildFolder,
+    progress: &dyn Progress,
+) -> Result<Content<'static>> {
     let mut values = Values::create(folder.runs_path("values"))?;
     let (bytes, skipped) =
         rows_each(&options.request(), progress, &mut |Entry { value, .. }| values.add(&value))?;

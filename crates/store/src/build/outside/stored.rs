@@ -80,7 +80,7 @@ impl StoredKeys {
 }
 
 /// Keeps what [`find`] needs besides records and ids, which are kept already.
-pub(super) fn keep(content: &Content, folder: &mut BuildFolder, rng: &BuildRng) -> Result<()> {
+pub(super) fn keep(content: &Content<'_>, folder: &mut BuildFolder, rng: &BuildRng) -> Result<()> {
     if let Some(keys) = &content.keyword {
         folder.keep(LAYOUT, AlignedBytes::copy_of(&keys.layout.encode()))?;
     }
@@ -100,7 +100,7 @@ pub(super) fn keep(content: &Content, folder: &mut BuildFolder, rng: &BuildRng) 
 }
 
 /// Finds the content of an interrupted build, and draws the random bytes that it has drawn.
-pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Content>> {
+pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Content<'static>>> {
     let Some(json) = folder.find(CONTENT)? else { return Ok(None) };
     let Ok(stored) = serde_json::from_slice::<Stored>(&json) else { return Ok(None) };
     let shape = Shape::of_bytes(stored.records.0, stored.records.1)?;

@@ -1,0 +1,136 @@
+//! A database on several machines, as one that answers.
+
+use std::any::Any;
+
+use rand_core::CryptoRng;
+
+use super::{ErasedCombiner, ErasedKeys, ErasedServer, ErasedSession};
+use crate::scheme::UpdateEstimate;
+use crate::sections::SectionSink;
+use crate::{Change, Description, Error, Progress, Result, Version};
+
+/// The machines that have the slices of one version of a database.
+pub trait Shards: Send + Sync {
+    /// Sends all queries to every machine, whatever they contain. Returns, for each machine, an
+    /// enveloped partial answer to each query.
+    ///
+    /// # Errors
+    /// Any error of a machine; clients are told to try again.
+    fn ask(&self, queries: &[&[u8]]) -> Result<Vec<Vec<Vec<u8>>>>;
+}
+
+/// A database whose answers are combined from those of several machines. It only answers: changes
+/// and tickets are refused.
+pub struct Combined {
+    combiner: Box<dyn ErasedCombiner>,
+    shards: Box<dyn Shards>,
+}
+
+impl Combined {
+    /// The database of a combiner and the machines with its slices.
+    pub fn new(combiner: Box<dyn ErasedCombiner>, shards: Box<dyn Shards>) -> Self {
+        Self { combiner, shards }
+    }
+
+    fn refused(&self, what: &str) -> Error {
+        let reason = format!("a database on several machines {what}");
+        Error::Parameters { scheme: self.describe().scheme, reason }
+    }
+
+    /// Answers checked queries. An error is the machines', and temporary.
+    fn answer_checked(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
+        progress.stage("ask", queries.len() as u64);
+        let of_shards = match self.shards.ask(queries) {
+            Ok(of_shards) => of_shards,
+            Err(error) => {
+                let unavailable = |_| Err(Error::Unavailable { reason: error.to_string() });
+                return queries.iter().map(unavailable).collect();
+            }
+        };
+        let partials = |i: usize| of_shards.iter().filter_map(|of| Some(of.get(i)?.as_slice())).collect();
+        let partials: Vec<Vec<&[u8]>> = (0..queries.len()).map(partials).collect();
+        let batch: Vec<(&[u8], &[&[u8]])> =
+            queries.iter().zip(&partials).map(|(query, partials)| (*query, partials.as_slice())).collect();
+        let unavailable = |error: Error| Error::Unavailable { reason: error.to_string() };
+        let answers = self.combiner.combine_many(&batch, progress).into_iter();
+        answers.map(|answer| answer.map_err(unavailable)).collect()
+    }
+}
+
+impl ErasedServer for Combined {
+    fn describe(&self) -> Description {
+        self.combiner.describe()
+    }
+
+    fn version(&self) -> Version {
+        self.combiner.version()
+    }
+
+    fn public(&self) -> Vec<u8> {
+        self.combiner.public()
+    }
+
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>> {
+        let checked: Vec<Result<&[u8]>> =
+            batch.iter().map(|(_, query)| self.check_query(query).map(|()| *query)).collect();
+        let good: Vec<&[u8]> = checked.iter().flatten().copied().collect();
+        let mut answers = match good.is_empty() {
+            true => Vec::new().into_iter(),
+            false => self.answer_checked(&good, progress).into_iter(),
+        };
+        let answered =
+            |query: Result<&[u8]>| query.and_then(|_| answers.next().unwrap_or(Err(super::TOO_FEW)));
+        checked.into_iter().map(answered).collect()
+    }
+
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.combiner.check_query(query)
+    }
+
+    fn accept_keys(&self, _keys: &[u8]) -> Result<ErasedKeys> {
+        Err(self.refused("has no registered clients"))
+    }
+
+    fn ticket(&self, _keys: &ErasedKeys, _number: u64, _progress: &dyn Progress) -> Result<Vec<u8>> {
+        Err(self.refused("has no tickets"))
+    }
+
+    fn follow(
+        &self,
+        _earlier: (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        self.ticket(keys, number, progress)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn update_cost(&self, _changes: &[Change]) -> Result<UpdateEstimate> {
+        Err(self.refused("is changed by preparing it again"))
+    }
+
+    fn update(
+        &self,
+        _changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        Err(self.refused("is changed by preparing it again"))
+    }
+
+    fn read_packed(&self, _first: u64, _count: u64, _out: &mut [u8]) -> Result<()> {
+        Err(self.refused("cannot be read back"))
+    }
+
+    fn save(&self, _sink: &mut dyn SectionSink) -> Result<()> {
+        Err(self.refused("is not saved as one"))
+    }
+}

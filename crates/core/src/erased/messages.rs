@@ -1,0 +1,50 @@
+//! Messages of a scheme in their envelopes, and answers to several.
+
+use super::TOO_FEW;
+use crate::codec::Writer;
+use crate::envelope::{self, Header, Kind};
+use crate::scheme::{Parameters, Scheme, Wire};
+use crate::{Result, Version};
+
+/// The header of a message of this scheme.
+pub(super) fn header<S: Scheme>(kind: Kind, version: Version) -> Header {
+    Header { kind, scheme: S::ID, version }
+}
+
+/// The public part of a database.
+pub(super) fn public_part<S: Scheme>(version: Version, params: &S::Params, public: &S::Public) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.bytes(&params.encode()).raw(&public.encode(params));
+    envelope::seal(&header::<S>(Kind::Public, version), &writer.finish())
+}
+
+/// A query for this version.
+///
+/// # Errors
+/// The errors of the envelope, [`crate::Error::WrongVersion`], and of parsing.
+pub(super) fn open_query<S: Scheme>(version: Version, params: &S::Params, query: &[u8]) -> Result<S::Query> {
+    let payload = envelope::open_version(query, Kind::Query, S::ID, version)?;
+    S::Query::decode(params, payload)
+}
+
+/// An answer of this version.
+pub(super) fn seal_answer<S: Scheme>(version: Version, params: &S::Params, answer: &S::Answer) -> Vec<u8> {
+    envelope::seal(&header::<S>(Kind::Answer, version), &answer.encode(params))
+}
+
+/// Answers all parsed requests together; each by itself if that fails, since a bad one must not fail
+/// the others. Returns one result per request.
+pub(super) fn answer_each<R, A>(
+    requests: Vec<Result<R>>,
+    answer: impl Fn(&[&R]) -> Result<Vec<A>>,
+) -> Vec<Result<A>> {
+    let good: Vec<&R> = requests.iter().flatten().collect();
+    let answers: Vec<Result<A>> = match answer(&good) {
+        Ok(answers) => answers.into_iter().map(Ok).collect(),
+        Err(error) if good.len() == 1 => vec![Err(error)],
+        Err(_) => good.iter().map(|one| answer(&[one])?.pop().ok_or(TOO_FEW)).collect(),
+    };
+    let mut answers = answers.into_iter();
+    let answered = |request: Result<R>| request.and_then(|_| answers.next().unwrap_or(Err(TOO_FEW)));
+    requests.into_iter().map(answered).collect()
+}

@@ -1,0 +1,195 @@
+//! Adapters for databases on several machines.
+//!
+//! The payload of a partial answer, all numbers little-endian:
+//!
+//! ```text
+//! 4                 first slice
+//! 4                 slice after the last
+//! words × w bytes   w = Division::word_bytes
+//! ```
+
+use std::ops::Range;
+
+use super::messages::{answer_each, header, open_query, public_part, seal_answer};
+use super::{ErasedCombiner, ErasedShard};
+use crate::codec::{Reader, Writer};
+use crate::envelope::{self, Kind};
+use crate::scheme::{Combiner, Parameters, Scheme, Shard};
+use crate::sections::SectionSource;
+use crate::{Description, Division, Error, Progress, Result, Version};
+
+/// A range of slices.
+pub(super) struct ShardOf<S: Scheme> {
+    shard: S::Shard,
+    version: Version,
+    slices: Range<usize>,
+    division: Division,
+}
+
+impl<S: Scheme> ShardOf<S> {
+    pub(super) fn load(
+        version: Version,
+        params: S::Params,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
+        let division = S::Shard::division(&params)?;
+        let shard = S::Shard::load(params, slices.clone(), source)?;
+        Ok(Self { shard, version, slices, division })
+    }
+
+    fn seal(&self, words: &[u64]) -> Vec<u8> {
+        let (mut writer, bytes) = (Writer::new(), self.division.word_bytes());
+        writer.u32(self.slices.start as u32).u32(self.slices.end as u32);
+        words.iter().for_each(|word| _ = writer.raw(&word.to_le_bytes()[..bytes]));
+        envelope::seal(&header::<S>(Kind::Partial, self.version), &writer.finish())
+    }
+}
+
+impl<S: Scheme> ErasedShard for ShardOf<S> {
+    fn describe(&self) -> Description {
+        self.shard.params().describe()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn slices(&self) -> Range<usize> {
+        self.slices.clone()
+    }
+
+    fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
+        progress.stage("parse", queries.len() as u64);
+        let parse = |query: &&[u8]| open_query::<S>(self.version, self.shard.params(), query);
+        let partials =
+            answer_each(queries.iter().map(parse).collect(), |good| self.shard.partial_many(good, progress));
+        progress.stage("seal", partials.len() as u64);
+        partials.into_iter().map(|words| words.map(|words| self.seal(&words))).collect()
+    }
+}
+
+/// What combines the partial answers of all shards.
+pub(super) struct CombinerOf<S: Scheme> {
+    combiner: S::Combiner,
+    version: Version,
+    division: Division,
+}
+
+impl<S: Scheme> CombinerOf<S> {
+    pub(super) fn load(version: Version, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
+        let division = S::Shard::division(&params)?;
+        Ok(Self { combiner: S::Combiner::load(params, source)?, version, division })
+    }
+
+    fn parse(&self, query: &[u8], partials: &[&[u8]]) -> Result<(S::Query, Vec<u64>)> {
+        let query = open_query::<S>(self.version, self.combiner.params(), query)?;
+        let parts = partials.iter().map(|partial| self.open(partial)).collect::<Result<Vec<_>>>()?;
+        Ok((query, join(&self.division, parts)?))
+    }
+
+    /// The slices and the words of a partial answer.
+    fn open(&self, partial: &[u8]) -> Result<(Range<usize>, Vec<u64>)> {
+        let what = "a partial answer";
+        let payload = envelope::open_version(partial, Kind::Partial, S::ID, self.version)?;
+        let mut reader = Reader::new(what, payload);
+        let slices = reader.u32()? as usize..reader.u32()? as usize;
+        let count = self.division.words_of(&slices)?.len();
+        let Division { word_bits, .. } = self.division;
+        let bytes = reader.rest();
+        Error::check_length(what, bytes.len(), count * self.division.word_bytes())?;
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let words: Vec<u64> = bytes.chunks_exact(self.division.word_bytes()).map(word).collect();
+        match words.iter().find(|&&word| word.unbounded_shr(word_bits) != 0) {
+            None => Ok((slices, words)),
+            Some(word) => Err(Error::malformed(what, word, format!("words of {word_bits} bits"))),
+        }
+    }
+}
+
+/// The words of partial answers that have each slice once.
+fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result<Vec<u64>> {
+    parts.sort_unstable_by_key(|(slices, _)| slices.start);
+    let (all, mut next) = (division.slices(), 0);
+    let follows = |slices: &Range<usize>| std::mem::replace(&mut next, slices.end) == slices.start;
+    if parts.iter().map(|(slices, _)| slices).all(follows) && next == all {
+        return Ok(parts.into_iter().flat_map(|(_, words)| words).collect());
+    }
+    let found: Vec<String> = parts.iter().map(|(slices, _)| format!("{slices:?}")).collect();
+    let expected = format!("0..{all}, each slice once");
+    Err(Error::malformed("the slices of partial answers", found.join(", "), expected))
+}
+
+impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
+    fn describe(&self) -> Description {
+        self.combiner.params().describe()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn public(&self) -> Vec<u8> {
+        public_part::<S>(self.version, self.combiner.params(), self.combiner.public())
+    }
+
+    fn division(&self) -> Division {
+        self.division
+    }
+
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        open_query::<S>(self.version, self.combiner.params(), query).map(drop)
+    }
+
+    fn combine_many(&self, batch: &[(&[u8], &[&[u8]])], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
+        progress.stage("parse", batch.len() as u64);
+        let parsed = batch.iter().map(|(query, partials)| self.parse(query, partials)).collect();
+        let answers = answer_each(parsed, |good: &[&(S::Query, Vec<u64>)]| {
+            let good: Vec<_> = good.iter().map(|(query, words)| (query, words.as_slice())).collect();
+            self.combiner.combine_many(&good, progress)
+        });
+        progress.stage("seal", answers.len() as u64);
+        let seal = |answer| seal_answer::<S>(self.version, self.combiner.params(), &answer);
+        answers.into_iter().map(|answer| answer.map(seal)).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const DIVISION: Division = Division { words: 5, slice_words: 2, word_bits: 16 };
+
+    /// The words of all slices from each start to each end, joined.
+    fn joined(parts: &[(usize, usize)]) -> Result<Vec<u64>> {
+        let part = |&(start, end): &(usize, usize)| {
+            let words = DIVISION.words_of(&(start..end)).unwrap();
+            (start..end, words.map(|word| word as u64).collect())
+        };
+        join(&DIVISION, parts.iter().map(part).collect())
+    }
+
+    #[test]
+    fn parts_are_joined_in_the_order_of_their_slices() {
+        for parts in [&[(0, 3)][..], &[(0, 1), (1, 3)], &[(2, 3), (0, 1), (1, 2)]] {
+            assert_eq!(joined(parts).unwrap(), [0, 1, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn missing_and_repeated_slices_are_named() {
+        for (parts, found) in [
+            (&[][..], "found , expected 0..3"),
+            (&[(1, 3)], "found 1..3"),
+            (&[(0, 1), (2, 3)], "found 0..1, 2..3"),
+            (&[(0, 2)], "found 0..2"),
+            (&[(0, 2), (1, 3)], "found 0..2, 1..3"),
+            (&[(0, 3), (0, 3)], "found 0..3, 0..3"),
+            (&[(0, 3), (1, 2)], "found 0..3, 1..2"),
+        ] {
+            let refused = joined(parts).unwrap_err().to_string();
+            assert!(refused.contains(found), "{refused}");
+        }
+    }
+}

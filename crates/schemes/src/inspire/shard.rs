@@ -1,0 +1,107 @@
+//! InsPIRe on several machines: each selects and packs some packs, one evaluates the polynomials
+//! that all of them make.
+//!
+//! A slice is a pack, and its words are the packed body modulo q. The masks of packs are known in
+//! advance, and the same for all queries.
+
+use std::ops::Range;
+
+use papir_core::scheme::{Combiner, Shard};
+use papir_core::sections::SectionSource;
+use papir_core::{Division, Error, Progress, Result};
+use papir_lattice::packing::{Bodies, Preprocessed};
+use rayon::prelude::*;
+
+use super::evaluation::{Evaluation, switch};
+use super::literal::Inspire;
+use super::params::Params;
+use super::prepared::{Prepared, read_header};
+use super::server::Parted;
+use super::wire::{Answer, Query};
+use crate::shared::messages::PublicSeed;
+use crate::shared::packs::{encryptions, load_packs};
+
+/// A range of packs.
+pub struct InspireShard {
+    params: Params,
+    prepared: Prepared,
+    evaluation: Evaluation,
+}
+
+impl Shard<Inspire> for InspireShard {
+    fn division(params: &Params) -> Result<Division> {
+        let (layout, word_bits) =
+            (params.layout(), u64::BITS - params.rlwe().ring().modulus().leading_zeros());
+        Ok(Division { words: layout.rows(), slice_words: layout.degree, word_bits })
+    }
+
+    fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
+        Self::division(&params)?.words_of(&slices)?;
+        let prepared = Prepared::load_packs(Inspire::SECTIONS, &params, slices, source)?;
+        let evaluation = Evaluation::new(&params, &prepared.seeds[0]);
+        Ok(Self { params, prepared, evaluation })
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Algorithm 9, lines 7 to 12, for these packs.
+    fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
+        let (params, count) = (&self.params, queries.len() as u64);
+        progress.stage("read_keys", count);
+        let key = |query: &&Query| {
+            let (packing, _) = self.evaluation.split(params, &query.keys);
+            self.prepared.packing_key(params, packing)
+        };
+        let keys = queries.par_iter().map(key).collect::<Result<Vec<_>>>()?;
+        progress.stage("select", count);
+        let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
+        let bodies = self.prepared.select(params, &selectors);
+        progress.stage("pack", count);
+        let packed = self.prepared.pack(bodies, &keys.iter().collect::<Vec<_>>())?;
+        Ok(packed.par_iter().map(|bodies| bodies.to_words(params.rlwe().ring())).collect())
+    }
+}
+
+/// The masks of all packs, and those of the RGSW encryptions.
+pub struct InspireCombiner {
+    params: Params,
+    public: PublicSeed,
+    packs: Vec<Preprocessed>,
+    evaluation: Evaluation,
+}
+
+impl Combiner<Inspire> for InspireCombiner {
+    fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
+        let (seeds, _) = read_header(&Inspire::SECTIONS, 1, source)?;
+        let (packing, all) = (params.packing(&seeds[0])?, params.layout().packs());
+        let mut packs = load_packs(Inspire::SECTIONS.packs, &packing, (0..all, all), source)?;
+        // Last digits are the shards'.
+        packs.iter_mut().for_each(|pack| pack.last = Vec::new());
+        let evaluation = Evaluation::new(&params, &seeds[0]);
+        Ok(Self { public: Inspire::public(&seeds), params, packs, evaluation })
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn public(&self) -> &PublicSeed {
+        &self.public
+    }
+
+    /// EVALPOLY of Algorithm 9.
+    fn combine_many(&self, batch: &[(&Query, &[u64])], progress: &dyn Progress) -> Result<Vec<Answer>> {
+        let (params, ring) = (&self.params, self.params.rlwe().ring());
+        progress.stage("evaluate", batch.len() as u64);
+        let answer = |(query, words): &(&Query, &[u64])| {
+            Error::check_length("the words of all packs", words.len(), params.layout().rows())?;
+            let bodies = Bodies::from_words(ring, params.layout().degree, words);
+            let (_, rgsw) = self.evaluation.split(params, &query.keys);
+            let packed = encryptions(ring, &self.packs, &bodies);
+            Ok(switch(params, &self.evaluation.evaluate(params, packed, &Evaluation::lift(params, rgsw))))
+        };
+        batch.par_iter().map(answer).collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! The first level (Algorithm 5, lines 7 and 8), whole or for some of the units of a column.
+
+use std::ops::Range;
+
+use papir_core::scheme::Shard;
+use papir_core::sections::SectionSource;
+use papir_core::{BlobSlice, Division, Progress, Result};
+use papir_kernels::{matvec_i16, matvec_i32};
+use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
+use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
+use papir_lattice::selection::matrix_bytes;
+use rayon::prelude::*;
+
+use super::literal::{Inspire2, NAME};
+use super::packings::{Packings, SEED, select};
+use super::params::Params;
+use super::wire::Query;
+use crate::shared::messages::load_seed;
+use crate::shared::packs::{load_words, ranged};
+use crate::shared::parameters::refused;
+
+/// Section of D.
+pub(super) const DATABASE: &str = "inspire2/database";
+/// Section of the packing matrices.
+pub(super) const MATRICES: &str = "inspire2/matrices";
+
+/// Some units of all columns, and their packing matrices. A clone shares them.
+#[derive(Clone)]
+pub(super) struct First {
+    /// Number of these units.
+    pub(super) units: usize,
+    /// Their rows of D: 16-bit words in row groups.
+    pub(super) tiles: BlobSlice<i16>,
+    /// Their packing matrices.
+    pub(super) matrices: BlobSlice<i32>,
+}
+
+impl First {
+    /// Reads these units, whole slices of them.
+    pub(super) fn load(
+        params: &Params,
+        packing: &PartialInspiring,
+        units: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
+        let layout = params.layout();
+        let bytes = |unit: usize| matrix_bytes(unit * layout.unit_words, layout.columns) as usize;
+        let rows = bytes(units.start)..bytes(units.end);
+        Ok(Self {
+            units: units.len(),
+            tiles: ranged(source, DATABASE, rows, layout.matrix_bytes() as usize)?,
+            matrices: load_words(packing, MATRICES, (units, layout.blocks), source)?,
+        })
+    }
+
+    /// Line 7, b′₀ = D·b₀: bodies of these units modulo q, in one pass over their rows.
+    pub(super) fn select(&self, params: &Params, queries: &[&Query]) -> Vec<Bodies> {
+        select(params, &self.tiles, queries, 0, [params.layout().unit_words, self.units])
+    }
+
+    /// Line 8: packed bodies of these units.
+    pub(super) fn pack(
+        &self,
+        packing: &PartialInspiring,
+        bodies: Vec<Bodies>,
+        keys: &[&OnlineKey<Expanded>],
+    ) -> Result<Vec<Bodies>> {
+        packing.pack_bodies(&self.matrices, &[], bodies, keys).map_err(refused(NAME))
+    }
+}
+
+/// The first level on one of several machines. A slice is as many units as fill the row groups of D
+/// and of the packing matrices; its words are their packed bodies modulo q.
+pub struct Inspire2Shard {
+    params: Params,
+    packings: Packings,
+    first: First,
+}
+
+/// Units of a slice.
+fn slice_units(unit_words: usize) -> usize {
+    (matvec_i16::ROWS.max(matvec_i32::ROWS) / unit_words).max(1)
+}
+
+impl Shard<Inspire2> for Inspire2Shard {
+    fn division(params: &Params) -> Result<Division> {
+        let unit_words = params.layout().unit_words;
+        Ok(Division {
+            words: params.layout().blocks * unit_words,
+            slice_words: slice_units(unit_words) * unit_words,
+            word_bits: u64::BITS - params.rlwe().ring().modulus().leading_zeros(),
+        })
+    }
+
+    fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
+        let words = Self::division(&params)?.words_of(&slices)?;
+        let packings = Packings::new(&params, &load_seed(source, SEED)?)?;
+        let unit_words = params.layout().unit_words;
+        let units = words.start / unit_words..words.end / unit_words;
+        let first = First::load(&params, packings.packing(0), units, source)?;
+        Ok(Self { params, packings, first })
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
+        let (params, count) = (&self.params, queries.len() as u64);
+        progress.stage("read_keys", count);
+        let key = |query: &&Query| self.packings.key(params, query, self.packings.role(0));
+        let keys = queries.par_iter().map(key).collect::<Result<Vec<_>>>()?;
+        progress.stage("select", count);
+        let bodies = self.first.select(params, queries);
+        progress.stage("pack_first", count);
+        let packed = self.first.pack(self.packings.packing(0), bodies, &keys.iter().collect::<Vec<_>>())?;
+        Ok(packed.par_iter().map(|bodies| bodies.to_words(params.rlwe().ring())).collect())
+    }
+}

@@ -1,0 +1,77 @@
+//! SimplePIR on several machines: each has some rows of D, and answers are rows one after another.
+//!
+//! A slice is a row group, and its words are the rounded rows.
+
+use std::ops::Range;
+
+use papir_core::scheme::{Combiner, Shard};
+use papir_core::sections::SectionSource;
+use papir_core::{Division, Error, Progress, Result};
+use papir_kernels::matvec_u8::ROWS;
+use papir_lattice::lwe32::matrix_bytes;
+
+use super::params::{Simple, SimpleParams};
+use super::server::{DATABASE, load_public, rounded_products};
+use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
+use crate::shared::byte_matrix::ByteMatrix;
+
+/// A range of rows.
+pub struct SimpleShard {
+    params: SimpleParams,
+    rows: ByteMatrix,
+}
+
+impl Shard<Simple> for SimpleShard {
+    fn division(params: &SimpleParams) -> Result<Division> {
+        Ok(Division { words: params.layout.rows, slice_words: ROWS, word_bits: params.answer_bits() })
+    }
+
+    fn load(params: SimpleParams, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
+        let (layout, rows) = (&params.layout, Self::division(&params)?.words_of(&slices)?);
+        let bytes = |rows| matrix_bytes(rows, layout.columns) as usize;
+        Error::check_length(DATABASE, source.length(DATABASE)?, bytes(layout.rows))?;
+        let tiles = source.get_range(DATABASE, bytes(rows.start)..bytes(rows.end))?;
+        let rows = ByteMatrix::new(rows.len(), layout.columns, tiles);
+        Ok(Self { params, rows })
+    }
+
+    fn params(&self) -> &SimpleParams {
+        &self.params
+    }
+
+    fn partial_many(&self, queries: &[&SimpleQuery], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
+        Ok(rounded_products(&self.params, &self.rows, queries, progress))
+    }
+}
+
+/// The hint, which clients download.
+pub struct SimpleCombiner {
+    params: SimpleParams,
+    public: SimplePublic,
+}
+
+impl Combiner<Simple> for SimpleCombiner {
+    fn load(params: SimpleParams, source: &dyn SectionSource) -> Result<Self> {
+        Ok(Self { public: load_public(&params, source)?, params })
+    }
+
+    fn params(&self) -> &SimpleParams {
+        &self.params
+    }
+
+    fn public(&self) -> &SimplePublic {
+        &self.public
+    }
+
+    fn combine_many(
+        &self,
+        batch: &[(&SimpleQuery, &[u64])],
+        _progress: &dyn Progress,
+    ) -> Result<Vec<SimpleAnswer>> {
+        let answer = |(_, words): &(&SimpleQuery, &[u64])| {
+            Error::check_length("the words of all rows", words.len(), self.params.layout.rows)?;
+            Ok(SimpleAnswer { values: words.to_vec() })
+        };
+        batch.iter().map(answer).collect()
+    }
+}

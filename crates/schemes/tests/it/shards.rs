@@ -1,0 +1,138 @@
+//! Databases of many slices on several machines, besides the small ones of the conformance suite.
+
+use chacha20::ChaCha20Rng;
+use papir_core::erased::{ErasedScheme, ErasedSession, ErasedShard, parameters_of};
+use papir_core::sections::{MemorySections, SectionSource};
+use papir_core::{Blob, Choice, NoProgress, RecordBuffer, Records, Result, Shape};
+use papir_schemes::registry;
+use rand_core::{Rng, SeedableRng};
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Random records, prepared with a choice, as sections; and the server that wrote them.
+struct Case {
+    scheme: &'static dyn ErasedScheme,
+    records: RecordBuffer,
+    server: Box<dyn papir_core::erased::ErasedServer>,
+    sections: MemorySections,
+}
+
+fn prepare(scheme: &str, (records, bits): (u64, u64), choice: Choice) -> Case {
+    let scheme = registry::by_name(scheme).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(records ^ bits);
+    let mut buffer = RecordBuffer::zeroed(Shape::new(records, bits).unwrap());
+    rng.fill_bytes(buffer.packed_mut());
+    let candidate = scheme.candidate(buffer.shape(), choice).unwrap();
+    let server = scheme.setup_candidate(&candidate.parameters, &buffer, &mut rng, &NoProgress).unwrap();
+    let mut sections = MemorySections::default();
+    server.save(&mut sections).unwrap();
+    Case { scheme, records: buffer, server, sections }
+}
+
+/// Asks for some records through `count` shards, and compares answers and records.
+fn check(case: &Case, count: usize) {
+    let division = case.scheme.division(&parameters_of(&case.sections).unwrap()).unwrap();
+    let shards: Vec<Box<dyn ErasedShard>> = division
+        .split(count)
+        .unwrap()
+        .into_iter()
+        .map(|range| case.scheme.load_shard(range, &case.sections).unwrap())
+        .collect();
+    let combiner = case.scheme.load_combiner(&case.sections).unwrap();
+    let client = case.scheme.client(&combiner.public()).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(count as u64);
+    let indices: Vec<u64> = (0..3).map(|_| rng.next_u64() % case.records.shape().records()).collect();
+    let sent: Vec<_> = indices.iter().map(|index| client.query(None, &[*index], &mut rng).unwrap()).collect();
+    let queries: Vec<&[u8]> = sent.iter().map(|(_, query)| query.as_slice()).collect();
+    let partials: Vec<Vec<Vec<u8>>> = shards
+        .iter()
+        .map(|shard| shard.partial_many(&queries, &NoProgress).into_iter().map(Result::unwrap).collect())
+        .collect();
+    let of_queries: Vec<Vec<&[u8]>> =
+        (0..queries.len()).map(|i| partials.iter().map(|of| of[i].as_slice()).collect()).collect();
+    let batch: Vec<(&[u8], &[&[u8]])> =
+        queries.iter().zip(&of_queries).map(|(query, partials)| (*query, partials.as_slice())).collect();
+    let combined = combiner.combine_many(&batch, &NoProgress);
+    for ((index, (secret, query)), combined) in indices.iter().zip(sent).zip(combined) {
+        let combined = combined.unwrap();
+        assert!(combined == case.server.answer(ErasedSession::default(), &query).unwrap(), "{count} shards");
+        assert_eq!(client.extract(secret, &combined).unwrap(), [case.records.get(*index).unwrap()]);
+    }
+}
+
+#[test]
+fn inspire_divides_packs_of_one_and_of_several_chunks() {
+    // Records shorter than a ring element, and of 3 chunks.
+    for shape in [(1 << 15, 8 * 256), (600, 8 * 9000)] {
+        let case = prepare("inspire", shape, Choice::Columns(64));
+        for count in [1, 2, 3, 7] {
+            check(&case, count);
+        }
+    }
+}
+
+#[test]
+fn inspire2_divides_units_of_all_lengths() {
+    for (shape, words) in [((1 << 15, 8 * 64), 32), ((9000, 8 * 256), 128), ((1 << 14, 8 * 4), 2)] {
+        let case = prepare("inspire2", shape, Choice::Packed { columns: 64, words });
+        let slices = case.scheme.division(&parameters_of(&case.sections).unwrap()).unwrap().slices();
+        for count in [1, 2, 3, slices.min(9)] {
+            check(&case, count);
+        }
+    }
+}
+
+#[test]
+fn simple_divides_rows() {
+    // 64 rows a slice, and a shorter last one.
+    let case = prepare("simple", (5000, 8 * 100), Choice::Columns(200));
+    for count in [1, 2, 7, 40] {
+        check(&case, count);
+    }
+}
+
+/// Counts the bytes that a shard reads.
+struct Counting<'a> {
+    sections: &'a MemorySections,
+    read: Cell<usize>,
+}
+
+impl SectionSource for Counting<'_> {
+    fn get(&self, name: &str) -> Result<Blob> {
+        let whole = self.sections.get(name)?;
+        self.read.set(self.read.get() + whole.len());
+        Ok(whole)
+    }
+
+    fn length(&self, name: &str) -> Result<usize> {
+        self.sections.length(name)
+    }
+
+    fn get_range(&self, name: &str, bytes: Range<usize>) -> Result<Blob> {
+        self.read.set(self.read.get() + bytes.len());
+        self.sections.get_range(name, bytes)
+    }
+}
+
+#[test]
+fn a_shard_reads_its_part_only() {
+    for (scheme, shape, choice) in [
+        ("inspire", (1 << 15, 8 * 256), Choice::Columns(64)),
+        ("inspire2", (1 << 15, 8 * 64), Choice::Packed { columns: 64, words: 32 }),
+        ("simple", (5000, 8 * 100), Choice::Columns(200)),
+    ] {
+        let Case { scheme, sections, .. } = prepare(scheme, shape, choice);
+        let division = scheme.division(&parameters_of(&sections).unwrap()).unwrap();
+        let all: usize = sections.names().map(|name| sections.length(name).unwrap()).sum();
+        let shards = 4;
+        let mut sum = 0;
+        for range in division.split(shards).unwrap() {
+            let counting = Counting { sections: &sections, read: Cell::new(0) };
+            scheme.load_shard(range, &counting).unwrap();
+            assert!(counting.read.get() < all / 2, "{}: {} of {all}", scheme.name(), counting.read.get());
+            sum += counting.read.get();
+        }
+        // Only the seed, the parameters and the list of exceptions are read by all.
+        assert!(sum < all + all / 50, "{}: {sum} of {all}", scheme.name());
+    }
+}

@@ -1,0 +1,41 @@
+//! A running service: its state and its tasks, without a listener.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::app::App;
+use super::config::ServerConfig;
+use super::housekeeping;
+use crate::catalog::Catalog;
+use crate::clients::Worker;
+use crate::error::Error;
+use crate::psi::Psi;
+
+/// A running service. Its tasks end when it is dropped.
+pub(crate) struct Running {
+    pub(crate) app: Arc<App>,
+    /// Watches the token files.
+    pub(crate) watching: JoinSet<()>,
+    /// Prepares tickets.
+    pub(crate) worker: Option<Worker>,
+}
+
+impl Running {
+    /// Opens the service and starts its tasks, in a runtime of tokio.
+    ///
+    /// # Errors
+    /// The errors of [`App::open`], and [`Error::Threads`].
+    pub(crate) fn start(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
+        let app = Arc::new(App::open(config, catalog, psi)?);
+        housekeeping::start(&app);
+        let mut watching = JoinSet::new();
+        if let Some(tokens) = &app.guard.tokens {
+            watching.spawn(Arc::clone(tokens).watch());
+        }
+        let start =
+            |registry| Worker::start(&app.catalog, registry, app.queries.executor.activity(), config.threads);
+        let worker = app.registry.as_ref().map(start).transpose()?;
+        Ok(Self { app, watching, worker })
+    }
+}

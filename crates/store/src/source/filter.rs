@@ -1,0 +1,66 @@
+//! The handling of bad rows.
+
+use std::path::Path;
+
+use super::request::Request;
+use super::row::{Fault, Position, Row, SkippedRow};
+use crate::error::{Error, Result};
+use crate::names::name_of;
+
+/// Passes good rows of a source on and skips bad ones, up to a limit.
+pub(super) struct RowFilter<'a> {
+    path: &'a Path,
+    /// Maximum length of a value in bytes.
+    longest: u64,
+    /// Maximum number of bad rows to skip.
+    allowed: u64,
+    /// The rows skipped so far.
+    pub(super) skipped: Vec<SkippedRow>,
+}
+
+impl<'a> RowFilter<'a> {
+    pub(super) fn new(request: &Request<'a>) -> Self {
+        let &Request { path, longest, skip_bad, .. } = request;
+        Self { path, longest, allowed: skip_bad, skipped: Vec::new() }
+    }
+
+    /// Returns a good row; `None` for a bad row that is skipped.
+    ///
+    /// # Errors
+    /// The row's fault, if no more rows may be skipped.
+    pub(super) fn keep(&mut self, position: Position<'_>, row: Result<Row, Fault>) -> Result<Option<Row>> {
+        let fault = match row.and_then(|row| self.check_length(row)) {
+            Ok(row) => return Ok(Some(row)),
+            Err(fault) => fault,
+        };
+        if self.skipped.len() as u64 == self.allowed {
+            return Err(self.error(position, fault));
+        }
+        self.skipped.push(SkippedRow { place: position.to_string(), reason: fault.to_string() });
+        Ok(None)
+    }
+
+    fn check_length(&self, row: Row) -> Result<Row, Fault> {
+        let length = row.value.as_ref().map_or(0, Vec::len) as u64;
+        if length <= self.longest {
+            return Ok(row);
+        }
+        Err(Fault::Reason(format!("the value has {length} bytes: expected at most {}", self.longest)))
+    }
+
+    fn error(&self, position: Position<'_>, fault: Fault) -> Error {
+        let file = name_of(self.path);
+        let (mut reason, beyond) = (fault.to_string(), self.allowed > 0);
+        if beyond {
+            reason += &format!(" (beyond the {} bad rows that may be skipped)", self.allowed);
+        }
+        match (position, fault) {
+            (Position::Line(_) | Position::Row(_), Fault::Missing { column, available }) if !beyond => {
+                Error::MissingColumn { file: format!("{file}, {position}"), column, available }
+            }
+            (Position::Line(line), _) => Error::Line { file, line, reason },
+            (Position::Row(row), _) => Error::Row { file, row, reason },
+            (Position::File(path), _) => Error::unreadable(&self.path.join(path), reason),
+        }
+    }
+}

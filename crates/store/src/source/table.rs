@@ -1,0 +1,53 @@
+//! Reads the rows that a program gives.
+
+use std::path::Path;
+
+use papir_core::Progress;
+
+use super::cell;
+use super::given::Given;
+use super::request::Columns;
+use super::row::{OnRow, Position};
+use crate::error::{Error, Result};
+
+/// Rows between two progress reports.
+const STEP: u64 = 1024;
+
+/// Reads the requested columns of all rows, numbered from 1. `path` names the table in errors. Returns
+/// the bytes of their cells.
+pub(super) fn rows(
+    Given(given): &Given,
+    path: &Path,
+    columns: Columns<'_>,
+    progress: &dyn Progress,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
+    let wanted: Vec<&str> =
+        columns.key.into_iter().chain(columns.values.iter().map(String::as_str)).collect();
+    check_columns(given.columns(), path, &wanted)?;
+    progress.stage("reading", given.count());
+    let (mut number, mut bytes) = (0, 0);
+    given.each(&wanted, &mut |cells| {
+        number += 1;
+        bytes += cells.iter().map(|cell| cell.bytes() as u64).sum::<u64>();
+        let mut cells = cells.into_iter();
+        let key = columns.key.and_then(|_| cells.next());
+        let values = columns.values.iter().map(String::as_str).zip(cells).collect();
+        if number % STEP == 0 {
+            progress.advance(STEP);
+        }
+        on_row(Position::Row(number), cell::row(key, values))
+    })?;
+    Ok(bytes)
+}
+
+fn check_columns(available: Vec<String>, path: &Path, wanted: &[&str]) -> Result<()> {
+    match wanted.iter().find(|wanted| !available.iter().any(|name| name == *wanted)) {
+        None => Ok(()),
+        Some(missing) => Err(Error::MissingColumn {
+            file: path.display().to_string(),
+            column: (*missing).to_owned(),
+            available: available.join(", "),
+        }),
+    }
+}
