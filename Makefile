@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
-  debug-program long-tools arm-test arm-tools deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
+  debug-program long-tools arm-test arm-tools python-test wheel deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -63,6 +63,15 @@ ARM_ENVIRONMENT := CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld \
 arm-test: arm-tools ## The kernels' tests for aarch64, in an emulator (qemu-user).
 	$(ARM_ENVIRONMENT) $(CARGO) test --locked --release --target $(ARM) -p papir-kernels --lib --test it
 
+python-test: tools ## The tests of the Python package, in an environment of their own.
+	$(CARGO) test --locked --workspace --test package -- --include-ignored
+
+wheel: tools ## A wheel of the Python package, in target/wheels.
+	@test -x $(TOOLS)/maturin/bin/maturin \
+	  || { python3 -m venv $(TOOLS)/maturin && $(TOOLS)/maturin/bin/pip install -q $(MATURIN); } >/dev/null 2>&1 \
+	  || { echo "a wheel needs maturin: install Python with venv, or $(MATURIN)" >&2; exit 1; }
+	$(TOOLS)/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
+
 audit: ## Dependencies: known vulnerabilities, licences, sources, duplicate versions (cargo-deny).
 	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-deny \
 	  || { echo "cargo-deny is missing: install it (cargo install --locked cargo-deny)" >&2; exit 1; }
@@ -78,6 +87,7 @@ PROMTOOL = $(shell command -v promtool || echo $(TOOLS)/prometheus/usr/bin/promt
 HELM = $(TOOLS)/helm
 HELM_VERSION := v3.22.0
 KUBERNETES_VALIDATE := kubernetes-validate==1.37.0
+MATURIN := maturin==1.16.0
 
 alerts-check: alerts-tools
 	$(PROMTOOL) check rules deploy/prometheus/alerts.yml

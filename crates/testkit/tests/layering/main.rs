@@ -97,6 +97,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-bench",
         ],
     ),
+    (
+        "papir-python",
+        &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-server", "papir-client"],
+    ),
     // Schemes that are not private. Only programs and measurements may use them.
     (
         "papir-research",

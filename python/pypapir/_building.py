@@ -1,0 +1,119 @@
+"""Snapshots from files, tables, pairs and arrays."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from pypapir import _native
+from pypapir._keys import Key
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """A table or batches of pyarrow, pandas 2.2 or polars."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Source: TypeAlias = (
+    str | os.PathLike[str] | ArrowStream | Mapping[Key, Key | None] | Iterable[tuple[Key, Key | None]] | Any
+)
+"""A path; an Arrow table; a mapping or pairs of keys and values; an array of uint8, a row for each record."""
+
+ProgressFunction: TypeAlias = Callable[[str, int, int], None]
+"""Called with a stage, how much of it is done, and of how much (0 if that is not known)."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A snapshot that was built."""
+
+    path: str
+    name: str
+    scheme: str
+    version: str
+    entries: int
+    records: int
+    record_bits: int
+    snapshot_bytes: int
+    public_bytes: int
+    query_bytes: int
+    answer_bytes: int
+
+
+def build(
+    source: Source,
+    out: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    value: str | Sequence[str] = (),
+    scheme: str | None = None,
+    goal: str | None = None,
+    params: str | None = None,
+    name: str | None = None,
+    verifiable: bool = False,
+    memory: int | None = None,
+    progress: bool | ProgressFunction = False,
+) -> Built:
+    """Builds a snapshot, as `papir build` does.
+
+    Args:
+        source: The records; see `Source`. CSV, JSON Lines, Parquet, SQLite, folders and raw files are told
+            apart by their names.
+        out: The snapshot file. It appears under its name once it is complete.
+        key: The column of keys. Without one, records are looked up by index.
+        value: The columns of values; several become a JSON object.
+        scheme: The scheme's name; `inspire` by default.
+        goal: `balanced` (the default), `min-communication` or `min-time`.
+        params: Parameters by the label that `papir plan --all` prints.
+        name: The database's name; by default the file's stem.
+        verifiable: Adds proofs to records.
+        memory: The most memory of the build in bytes, for databases larger than memory.
+        progress: True for a bar of tqdm, or a function.
+
+    Raises:
+        Error: With the text of `papir build`.
+    """
+    values = [value] if isinstance(value, str) else list(value)
+    with _Bar(progress) as report:
+        built = _native.build(
+            source,
+            out,
+            key=key,
+            values=values,
+            scheme=scheme,
+            goal=goal,
+            verifiable=verifiable,
+            memory=memory,
+            name=name,
+            params=params,
+            progress=report,
+        )
+    return Built(path=os.fspath(out), **built)
+
+
+class _Bar:
+    """A bar of tqdm for each stage, or the caller's function."""
+
+    def __init__(self, progress: bool | ProgressFunction) -> None:
+        self._function = None if isinstance(progress, bool) else progress
+        self._wanted = progress is True
+        self._stage = ""
+        self._bar: Any = None
+
+    def __enter__(self) -> ProgressFunction | None:
+        return self._show if self._wanted else self._function
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _show(self, stage: str, done: int, of: int) -> None:
+        from tqdm.auto import tqdm
+
+        if stage != self._stage:
+            if self._bar is not None:
+                self._bar.close()
+            self._stage, self._bar = stage, tqdm(desc=stage, total=of or None)
+        self._bar.update(done - self._bar.n)

@@ -1,0 +1,117 @@
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+class Error(Exception):
+    code: str | None
+
+class NetworkError(Error): ...
+class NotPrivateError(Error): ...
+
+def build(
+    source: object,
+    out: str | os.PathLike[str],
+    *,
+    key: str | None,
+    values: list[str],
+    scheme: str | None,
+    goal: str | None,
+    verifiable: bool,
+    memory: int | None,
+    name: str | None,
+    params: str | None,
+    progress: Callable[[str, int, int], None] | None,
+) -> dict[str, Any]: ...
+
+class Database:
+    scheme: str
+    version: str
+    def get(self, key: bytes) -> bytes | None: ...
+    def get_index(self, index: int) -> bytes: ...
+
+def open(path: str | os.PathLike[str]) -> Database: ...
+
+class Client:
+    def get(self, key: bytes) -> bytes | None: ...
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]: ...
+    def get_index(self, index: int) -> bytes: ...
+
+def connect(url: str, **arguments: Any) -> Client: ...
+
+class AsyncClient:
+    def get(self, key: bytes) -> Awaitable[bytes | None]: ...
+    def get_many(self, keys: Sequence[bytes]) -> Awaitable[list[bytes | None]]: ...
+    def get_index(self, index: int) -> Awaitable[bytes]: ...
+
+def connect_async(url: str, **arguments: Any) -> Awaitable[AsyncClient]: ...
+
+class Service:
+    url: str
+    def reload(self) -> None: ...
+    def close(self) -> None: ...
+
+def serve(snapshots: Sequence[str | os.PathLike[str]], **arguments: Any) -> Service: ...
+def schemes() -> list[str]: ...
+
+class Scheme:
+    """A scheme by name, for research: setup, query, answer and extract as bytes and objects."""
+
+    def __init__(self, name: str, *, allow_not_private: bool = False) -> None: ...
+    name: str
+    def setup(self, records: Sequence[bytes], *, goal: str | None = None) -> Prepared:
+        """Prepares records of one length."""
+
+    def client(self, public: bytes) -> SchemeClient:
+        """A client from a public part."""
+
+class Prepared:
+    """A prepared database."""
+
+    public: bytes
+    def answer(self, query: bytes) -> bytes:
+        """Answers a query."""
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes, security and parameters."""
+
+class SchemeClient:
+    """A client of a prepared database."""
+
+    def query(self, indices: Sequence[int]) -> tuple[Secret, bytes]:
+        """A fresh secret and a query for these indices."""
+
+    def extract(self, secret: Secret, answer: bytes) -> list[bytes]:
+        """The records of an answer. The secret is used up."""
+
+class Secret:
+    """The secret of one query."""
+
+def slices(path: str | os.PathLike[str], shards: int) -> tuple[str, list[tuple[int, int]]]: ...
+
+class Shard:
+    version: str
+    def __init__(self, path: str | os.PathLike[str], start: int, end: int) -> None: ...
+    def partials(self, queries: Sequence[bytes]) -> list[bytes]: ...
+
+class DividedService:
+    def __init__(
+        self,
+        name: str,
+        path: str | os.PathLike[str],
+        ask: Callable[[list[bytes]], list[list[bytes]]],
+        **arguments: Any,
+    ) -> None: ...
+    def replace(
+        self,
+        name: str,
+        path: str | os.PathLike[str],
+        ask: Callable[[list[bytes]], list[list[bytes]]],
+    ) -> None: ...
+    def respond(
+        self,
+        method: str,
+        path: str,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        client: str | None,
+    ) -> Awaitable[tuple[int, list[tuple[bytes, bytes]], bytes]]: ...

@@ -1,0 +1,31 @@
+"""Lookups in a service, as coroutines."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pypapir import _native
+from pypapir._keys import Key, as_bytes
+
+
+class Client:
+    """`pypapir.Client` with coroutines. One that is cancelled leaves no state half written."""
+
+    def __init__(self, native: _native.AsyncClient) -> None:
+        self._native = native
+
+    async def get(self, key: Key) -> bytes | None:
+        """The value of a key; None if it is absent. The service learns nothing of the key."""
+        return await self._native.get(as_bytes(key))
+
+    async def get_many(self, keys: Iterable[Key]) -> list[bytes | None]:
+        """The values of several keys, in order. The service learns how many."""
+        return await self._native.get_many([as_bytes(key) for key in keys])
+
+    async def get_index(self, index: int) -> bytes:
+        """The record at an index."""
+        return await self._native.get_index(index)
+
+
+async def connect(url: str, **options: Any) -> Client:
+    """Connects to a database of a service; see `pypapir.connect`."""
+    return Client(await _native.connect_async(url, **options))

@@ -1,0 +1,148 @@
+//! Lookups in a service.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use papir_client::aio::Connection;
+use papir_client::{CheckpointSettings, Options, Token, VerifyingKey};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3_async_runtimes::tokio::future_into_py;
+use tokio::sync::Mutex;
+
+use crate::errors::of_client;
+use crate::waiting::wait;
+
+/// Options from the arguments of `connect`.
+fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    let mut options = Options::default();
+    for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
+        if value.is_none() {
+            continue;
+        }
+        match name.extract::<String>()?.as_str() {
+            "database" => options.database = Some(value.extract()?),
+            "token" => options.token = Some(token(&value.extract::<String>()?)?),
+            "owner" => options.checkpoint = owner(&value.extract::<String>()?)?,
+            "root" => options.root = Some(value.extract::<String>()?.parse().map_err(invalid)?),
+            "ca" => options.ca = Some(value.extract::<PathBuf>()?),
+            "state" => options.state = Some(value.extract::<PathBuf>()?),
+            "cache" => options.no_cache = !value.extract::<bool>()?,
+            "insecure_http" => options.insecure_http = value.extract()?,
+            "allow_not_private" => options.allow_not_private = value.extract()?,
+            "patience" => options.patience = Some(Duration::from_secs_f64(value.extract()?)),
+            other => return Err(PyValueError::new_err(format!("unknown option `{other}`"))),
+        }
+    }
+    Ok(options)
+}
+
+fn invalid(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn token(text: &str) -> PyResult<Token> {
+    Token::new(text).map_err(invalid)
+}
+
+fn owner(text: &str) -> PyResult<CheckpointSettings> {
+    let key: VerifyingKey = text.parse().map_err(invalid)?;
+    Ok(CheckpointSettings { owner: Some(key), ..CheckpointSettings::default() })
+}
+
+/// A connection whose lookups wait for one another.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Connection>>);
+
+impl Shared {
+    async fn open(url: String, options: Options) -> PyResult<Self> {
+        let connection = Connection::open_with(&url, &options).await.map_err(of_client)?;
+        Ok(Self(Arc::new(Mutex::new(connection))))
+    }
+
+    fn keys(
+        &self,
+        keys: Vec<Vec<u8>>,
+    ) -> impl Future<Output = PyResult<Vec<Option<Vec<u8>>>>> + Send + use<> {
+        let connection = Arc::clone(&self.0);
+        async move { connection.lock().await.get_keys(&keys).await.map_err(of_client) }
+    }
+
+    fn indices(&self, indices: Vec<u64>) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
+        let connection = Arc::clone(&self.0);
+        async move { connection.lock().await.get_indices(&indices).await.map_err(of_client) }
+    }
+}
+
+/// A private client of one database of a service.
+#[pyclass(frozen, module = "pypapir")]
+pub(crate) struct Client(Shared);
+
+/// Connects to a database of a service.
+#[pyfunction]
+#[pyo3(signature = (url, **arguments))]
+pub(crate) fn connect(
+    py: Python<'_>,
+    url: String,
+    arguments: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Client> {
+    let options = options(arguments)?;
+    Ok(Client(wait(py, Shared::open(url, options))??))
+}
+
+#[pymethods]
+impl Client {
+    /// The value of a key; None if it is absent.
+    fn get(&self, py: Python<'_>, key: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
+        Ok(wait(py, self.0.keys(vec![key]))??.pop().flatten())
+    }
+
+    /// The values of several keys. The service learns how many.
+    fn get_many(&self, py: Python<'_>, keys: Vec<Vec<u8>>) -> PyResult<Vec<Option<Vec<u8>>>> {
+        wait(py, self.0.keys(keys))?
+    }
+
+    /// The record at an index.
+    fn get_index(&self, py: Python<'_>, index: u64) -> PyResult<Vec<u8>> {
+        Ok(wait(py, self.0.indices(vec![index]))??.pop().unwrap_or_default())
+    }
+}
+
+/// [`Client`] with coroutines.
+#[pyclass(frozen, module = "pypapir")]
+pub(crate) struct AsyncClient(Shared);
+
+/// Connects to a database of a service, for coroutines.
+#[pyfunction]
+#[pyo3(signature = (url, **arguments))]
+pub(crate) fn connect_async<'py>(
+    py: Python<'py>,
+    url: String,
+    arguments: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = options(arguments)?;
+    future_into_py(py, async move { Ok(AsyncClient(Shared::open(url, options).await?)) })
+}
+
+#[pymethods]
+impl AsyncClient {
+    /// The value of a key; None if it is absent.
+    fn get<'py>(&self, py: Python<'py>, key: Vec<u8>) -> PyResult<Bound<'py, PyAny>> {
+        let values = self.0.keys(vec![key]);
+        future_into_py(py, async move { Ok(values.await?.pop().flatten()) })
+    }
+
+    /// The values of several keys. The service learns how many.
+    fn get_many<'py>(&self, py: Python<'py>, keys: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyAny>> {
+        future_into_py(py, self.0.keys(keys))
+    }
+
+    /// The record at an index.
+    fn get_index<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyAny>> {
+        let records = self.0.indices(vec![index]);
+        future_into_py(py, async move { Ok(records.await?.pop().unwrap_or_default()) })
+    }
+}

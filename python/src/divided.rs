@@ -1,0 +1,103 @@
+//! The service in front of a database on several machines.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use papir_core::erased::Shards;
+use papir_core::{Error as CoreError, Result as CoreResult};
+use papir_server::{Database, UnboundServer};
+use papir_store::Snapshot;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use pyo3_async_runtimes::tokio::{future_into_py, get_runtime};
+
+use crate::errors::{of_server, of_store};
+use crate::service::settings;
+use crate::waiting::run;
+
+/// Machines that a Python function asks: it takes a list of queries, and returns, for each machine, a list
+/// of partial answers.
+struct Asked(Py<PyAny>);
+
+impl Shards for Asked {
+    fn ask(&self, queries: &[&[u8]]) -> CoreResult<Vec<Vec<Vec<u8>>>> {
+        let asked = Python::attach(|py| -> PyResult<Vec<Vec<Vec<u8>>>> {
+            let queries: Vec<_> = queries.iter().map(|query| PyBytes::new(py, query)).collect();
+            self.0.call1(py, (queries,))?.extract(py)
+        });
+        asked.map_err(|error| CoreError::Unavailable { reason: error.to_string() })
+    }
+}
+
+/// `papir serve` without a listener, over machines that a function asks.
+#[pyclass(frozen, module = "pypapir")]
+pub(crate) struct DividedService(Arc<UnboundServer>);
+
+/// The database of a snapshot, whose machines `ask` asks.
+fn database(name: &str, path: &Path, ask: Py<PyAny>) -> PyResult<Database> {
+    let snapshot = Snapshot::open_divided(path, Box::new(Asked(ask))).map_err(of_store)?;
+    Database::from_snapshot(name, snapshot).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+#[pymethods]
+impl DividedService {
+    #[new]
+    #[pyo3(signature = (name, path, ask, **arguments))]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        path: PathBuf,
+        ask: Py<PyAny>,
+        arguments: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let config = settings(arguments)?;
+        run(py, |_| {
+            let database = database(&name, &path, ask)?;
+            let _runtime = get_runtime().enter();
+            UnboundServer::new(&config, vec![database])
+                .map(|server| Self(Arc::new(server)))
+                .map_err(of_server)
+        })?
+    }
+
+    /// Serves another version under the same name; the one before is answered for a while.
+    fn replace(&self, py: Python<'_>, name: String, path: PathBuf, ask: Py<PyAny>) -> PyResult<()> {
+        run(py, |_| {
+            let database = database(&name, &path, ask)?;
+            self.0.reload_handle().replace(database).map(drop).map_err(of_server)
+        })?
+    }
+
+    /// Responds to a request: a coroutine for (status, headers, body).
+    fn respond<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        path: &str,
+        headers: Vec<(Vec<u8>, Vec<u8>)>,
+        body: Vec<u8>,
+        client: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let invalid = |error: String| PyValueError::new_err(error);
+        let client: Option<IpAddr> =
+            client.map(str::parse).transpose().map_err(|_| invalid(format!("client {client:?}")))?;
+        let mut request = papir_server::Request::builder().method(method).uri(path);
+        for (name, value) in &headers {
+            request = request.header(name.as_slice(), value.as_slice());
+        }
+        let request = request.body(Bytes::from(body)).map_err(|error| invalid(error.to_string()))?;
+        let server = Arc::clone(&self.0);
+        future_into_py(py, async move {
+            let (parts, body) = server.respond(request, client).await.into_parts();
+            let headers: Vec<(Vec<u8>, Vec<u8>)> = parts
+                .headers
+                .iter()
+                .map(|(name, value)| (name.as_str().as_bytes().to_vec(), value.as_bytes().to_vec()))
+                .collect();
+            Ok((parts.status.as_u16(), headers, body.to_vec()))
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! Progress of long work, passed to a Python function.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use papir_core::Progress;
+use pyo3::prelude::*;
+
+use crate::waiting::Interrupt;
+
+/// Least time between two calls.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Calls `function(stage, done, of)` at most ten times a second, and at each new stage; ends the work after
+/// Ctrl-C.
+pub(crate) struct Reporter<'a> {
+    pub(crate) interrupt: &'a Interrupt,
+    function: Option<Py<PyAny>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    stage: String,
+    done: u64,
+    of: u64,
+    called: Instant,
+}
+
+impl<'a> Reporter<'a> {
+    pub(crate) fn new(interrupt: &'a Interrupt, function: Option<Py<PyAny>>) -> Self {
+        let state = State { stage: String::new(), done: 0, of: 0, called: Instant::now() };
+        Self { interrupt, function, state: Mutex::new(state) }
+    }
+
+    fn report(&self, change: impl FnOnce(&mut State), always: bool) {
+        self.interrupt.check();
+        let Some(function) = &self.function else { return };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut state);
+        if !always && state.called.elapsed() < INTERVAL {
+            return;
+        }
+        state.called = Instant::now();
+        let arguments = (state.stage.clone(), state.done, state.of);
+        drop(state);
+        Python::attach(|py| {
+            // A function that fails stops no build.
+            if let Err(error) = function.call1(py, arguments) {
+                error.write_unraisable(py, None);
+            }
+        });
+    }
+}
+
+impl Progress for Reporter<'_> {
+    fn stage(&self, name: &str, steps: u64) {
+        self.report(|state| (state.stage, state.done, state.of) = (name.to_owned(), 0, steps), true);
+    }
+
+    fn advance(&self, steps: u64) {
+        self.report(|state| state.done += steps, false);
+    }
+}

@@ -1,0 +1,47 @@
+//! One of several machines with a database.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use papir_core::NoProgress;
+use papir_core::erased::ErasedShard;
+use papir_store::{division_of, open_shard};
+use pyo3::prelude::*;
+
+use crate::errors::{of_core, of_store};
+use crate::waiting::run;
+
+/// The version of a snapshot, and its slices for each of `shards` machines, as (first, after the last).
+#[pyfunction]
+pub(crate) fn slices(path: PathBuf, shards: usize) -> PyResult<(String, Vec<(usize, usize)>)> {
+    let (version, division) = division_of(&path).map_err(of_store)?;
+    let ranges = division.split(shards).map_err(of_core)?.into_iter();
+    Ok((version.to_string(), ranges.map(|Range { start, end }| (start, end)).collect()))
+}
+
+/// Some slices of a snapshot.
+#[pyclass(frozen, module = "pypapir")]
+pub(crate) struct Shard(Box<dyn ErasedShard>);
+
+#[pymethods]
+impl Shard {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, start: usize, end: usize) -> PyResult<Self> {
+        run(py, |_| open_shard(&path, start..end).map(Self).map_err(of_store))?
+    }
+
+    /// The version, 16 hexadecimal digits.
+    #[getter]
+    fn version(&self) -> String {
+        self.0.version().to_string()
+    }
+
+    /// The partial answers to queries, in order.
+    fn partials(&self, py: Python<'_>, queries: Vec<Vec<u8>>) -> PyResult<Vec<Vec<u8>>> {
+        run(py, |_| {
+            let queries: Vec<&[u8]> = queries.iter().map(Vec::as_slice).collect();
+            let partials = self.0.partial_many(&queries, &NoProgress);
+            partials.into_iter().collect::<Result<Vec<_>, _>>().map_err(of_core)
+        })?
+    }
+}

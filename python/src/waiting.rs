@@ -1,0 +1,72 @@
+//! Long work without the interpreter's lock, which Ctrl-C ends.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3_async_runtimes::tokio::get_runtime;
+
+/// Interval between two looks for Ctrl-C.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Waits for a future. Ctrl-C drops it.
+///
+/// # Errors
+/// `KeyboardInterrupt`.
+pub(crate) fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = T> + Send) -> PyResult<T> {
+    py.detach(|| {
+        get_runtime().block_on(async {
+            let mut future = std::pin::pin!(future);
+            loop {
+                tokio::select! {
+                    done = &mut future => return Ok(done),
+                    () = tokio::time::sleep(INTERVAL) => Python::attach(|py| py.check_signals())?,
+                }
+            }
+        })
+    })
+}
+
+/// Unwinds the work of [`run`] after Ctrl-C.
+struct Interrupted;
+
+/// Tells work to stop.
+#[derive(Default)]
+pub(crate) struct Interrupt(AtomicBool);
+
+impl Interrupt {
+    /// Unwinds if the work is to stop. It is called where nothing is half done that unwinding does not undo.
+    pub(crate) fn check(&self) {
+        if self.0.load(Ordering::Relaxed) {
+            resume_unwind(Box::new(Interrupted));
+        }
+    }
+}
+
+/// Runs work on another thread, which calls [`Interrupt::check`] often.
+///
+/// # Errors
+/// `KeyboardInterrupt`, after the work has ended.
+pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> T + Send) -> PyResult<T> {
+    let interrupt = Interrupt::default();
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| work(&interrupt))));
+            let mut signal = Ok(());
+            while !worker.is_finished() {
+                std::thread::sleep(INTERVAL.min(Duration::from_millis(5)));
+                if signal.is_ok() {
+                    signal = Python::attach(|py| py.check_signals());
+                    interrupt.0.store(signal.is_err(), Ordering::Relaxed);
+                }
+            }
+            match worker.join().unwrap_or_else(Err) {
+                Ok(done) => signal.map(|()| done),
+                Err(panic) if panic.is::<Interrupted>() => signal.and_then(|()| resume_unwind(panic)),
+                Err(panic) => resume_unwind(panic),
+            }
+        })
+    })
+}

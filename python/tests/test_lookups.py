@@ -1,0 +1,188 @@
+"""Builds and lookups, in one process and over a service."""
+
+import asyncio
+import gzip
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import pypapir
+
+WORDS = {f"word {i}": f"meaning {i}" for i in range(300)}
+
+
+def check(path: Path) -> None:
+    """The words are in a snapshot."""
+    words = pypapir.open(path)
+    assert words.get("word 7") == b"meaning 7"
+    assert words.get(b"word 299") == b"meaning 299"
+    assert words.get("absent") is None
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda columns: pa.table(columns),
+        lambda columns: pa.table(columns).to_reader(max_chunksize=64),
+        lambda columns: pd.DataFrame(columns),
+        lambda columns: pl.DataFrame(columns),
+        lambda columns: pa.table({**columns, "word": pa.array(columns["word"]).dictionary_encode()}),
+        lambda columns: pa.table({**columns, "meaning": pa.array(columns["meaning"], pa.large_binary())}),
+    ],
+)
+def test_tables_are_sources(table: Callable[[dict[str, list[str]]], Any], tmp_path: Path) -> None:
+    columns = {"word": list(WORDS), "meaning": list(WORDS.values())}
+    built = pypapir.build(table(columns), tmp_path / "w.papir", key="word", value="meaning", scheme="simple")
+    assert (built.entries, built.scheme, built.name) == (300, "simple", "w")
+    check(tmp_path / "w.papir")
+
+
+@pytest.mark.parametrize("source", [WORDS, list(WORDS.items()), iter(WORDS.items())])
+def test_pairs_are_sources(source: Any, tmp_path: Path) -> None:
+    pypapir.build(source, tmp_path / "w.papir", scheme="simple")
+    check(tmp_path / "w.papir")
+
+
+def test_files_are_sources(tmp_path: Path) -> None:
+    rows = "word,meaning\n" + "".join(f"{word},{meaning}\n" for word, meaning in WORDS.items())
+    (tmp_path / "w.csv.gz").write_bytes(gzip.compress(rows.encode()))
+    pypapir.build(tmp_path / "w.csv.gz", tmp_path / "w.papir", key="word", value="meaning", scheme="simple")
+    check(tmp_path / "w.papir")
+
+
+def test_several_values_become_a_json_object(tmp_path: Path) -> None:
+    table = pa.table({"k": ["a"], "i": [7], "f": [0.5], "b": [True], "n": pa.nulls(1)})
+    pypapir.build(table, tmp_path / "w.papir", key="k", value=["i", "f", "b", "n"], scheme="simple")
+    assert pypapir.open(tmp_path / "w.papir").get("a") == b'{"i":7,"f":0.5,"b":true,"n":null}'
+
+
+def test_arrays_are_records(tmp_path: Path) -> None:
+    array = np.random.default_rng(1).integers(0, 256, (1000, 32), dtype=np.uint8)
+    built = pypapir.build(array, tmp_path / "a.papir", scheme="simple")
+    assert (built.records, built.record_bits) == (1000, 256)
+    assert pypapir.open(tmp_path / "a.papir").get_index(999) == array[999].tobytes()
+
+
+def test_faults_have_the_texts_of_the_program(tmp_path: Path) -> None:
+    with pytest.raises(pypapir.Error, match="no column `k`.*expected one of a") as raised:
+        pypapir.build(pa.table({"a": ["x"]}), tmp_path / "w.papir", key="k")
+    assert raised.value.code is None
+    with pytest.raises(pypapir.Error, match="unknown scheme `none`") as raised:
+        pypapir.build(WORDS, tmp_path / "w.papir", scheme="none")
+    assert raised.value.code == "unknown_scheme"
+    with pytest.raises(pypapir.NotPrivateError):
+        pypapir.build(WORDS, tmp_path / "w.papir", scheme="plain")
+    with pytest.raises(TypeError, match="expected a path"):
+        pypapir.build(7, tmp_path / "w.papir")
+    with pytest.raises(pypapir.Error, match="type Timestamp"):
+        pypapir.build(pa.table({"t": pa.array([0], pa.timestamp("s"))}), tmp_path / "w.papir", key="t")
+    assert not (tmp_path / "w.papir").exists()
+
+
+def test_progress_is_reported(tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    pypapir.build(WORDS, tmp_path / "w.papir", scheme="simple", progress=lambda *step: seen.append(step))
+    assert {"reading", "encode"} <= {stage for stage, _, _ in seen}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Any:
+    pypapir.build(WORDS, tmp_path / "words.papir")
+    with pypapir.serve(tmp_path / "words.papir", keep_old=0) as service:
+        yield service
+
+
+def test_a_service_answers(service: pypapir.Service, tmp_path: Path) -> None:
+    words = pypapir.connect(service.url, state=tmp_path / "state")
+    assert words.get("word 7") == b"meaning 7"
+    assert words.get_many(["word 1", b"absent", "word 2"]) == [b"meaning 1", None, b"meaning 2"]
+    pypapir.build({"word 7": "another"}, tmp_path / "words.papir")
+    service.reload()
+    assert words.get("word 7") == b"another"
+
+
+def test_coroutines(service: pypapir.Service, tmp_path: Path) -> None:
+    async def look_up() -> list[bytes | None]:
+        words = await pypapir.aio.connect(service.url, state=tmp_path / "state")
+        return list(await asyncio.gather(words.get("word 1"), words.get("word 2"), words.get("absent")))
+
+    assert asyncio.run(look_up()) == [b"meaning 1", b"meaning 2", None]
+
+
+def test_other_threads_run_during_a_lookup(service: pypapir.Service, tmp_path: Path) -> None:
+    words = pypapir.connect(service.url, state=tmp_path / "state")
+    counted = 0
+    stop = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not stop.is_set():
+            counted += 1
+            time.sleep(0.0001)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    before = counted
+    for _ in range(20):
+        words.get("word 3")
+    stop.set()
+    counter.join()
+    assert counted - before > 20
+
+
+def test_a_service_that_is_gone_is_a_network_error(tmp_path: Path) -> None:
+    with pytest.raises(pypapir.NetworkError):
+        pypapir.connect("http://127.0.0.1:9", state=tmp_path / "state", patience=0.1)
+    with pytest.raises(ValueError, match="unknown option `tokn`"):
+        pypapir.connect("http://127.0.0.1:9", tokn="x")
+
+
+def interrupt_after(seconds: float) -> None:
+    timer = threading.Timer(seconds, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+
+
+def test_control_c_ends_a_build(tmp_path: Path) -> None:
+    array = np.zeros((1 << 19, 256), dtype=np.uint8)
+    interrupt_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        pypapir.build(array, tmp_path / "a.papir")
+    assert not list(tmp_path.iterdir())
+
+
+def test_control_c_ends_a_wait(tmp_path: Path) -> None:
+    interrupt_after(0.3)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        # A port of this machine that accepts connections and never responds.
+        import socket
+
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            pypapir.connect(f"http://127.0.0.1:{silent.getsockname()[1]}", state=tmp_path / "state")
+    assert time.monotonic() - start < 10
+
+
+def test_schemes_by_their_operations() -> None:
+    records = [bytes([i] * 16) for i in range(200)]
+    assert "inspire" in pypapir.schemes()
+    scheme = pypapir.Scheme("simple")
+    prepared = scheme.setup(records)
+    client = scheme.client(prepared.public)
+    secret, query = client.query([42])
+    answer = prepared.answer(query)
+    description = prepared.describe()
+    assert (len(query), len(answer)) == (description["query_bytes"], description["answer_bytes"])
+    assert client.extract(secret, answer) == [records[42]]
+    with pytest.raises(ValueError, match="the secret was used"):
+        client.extract(secret, answer)
+    with pytest.raises(pypapir.NotPrivateError):
+        pypapir.Scheme("plain").setup(records)
