@@ -16,15 +16,17 @@ use crate::pairs::{KEY, Pairs, VALUE};
 use crate::progress::Reporter;
 use crate::waiting::run;
 
-/// Name of the best scheme by predicted time; the default.
+/// The default scheme, as of `papir build`.
 const DEFAULT_SCHEME: &str = "inspire";
 
 /// A source in Python.
 enum Source<'py> {
     /// A file or folder.
     Path(PathBuf),
-    /// Rows.
-    Rows(Given),
+    /// Rows of a table.
+    Table(Given),
+    /// Keys and values.
+    Pairs(Given),
     /// Records of one length.
     Array(PyReadonlyArray2<'py, u8>),
 }
@@ -37,13 +39,13 @@ impl<'py> Source<'py> {
         if source.hasattr("__arrow_c_stream__")? {
             let reader: PyRecordBatchReader = source.extract()?;
             let reader = reader.into_reader().map_err(|error| PyValueError::new_err(error.to_string()))?;
-            return Ok(Self::Rows(Given::new(Batches::new(reader))));
+            return Ok(Self::Table(Given::new(Batches::new(reader))));
         }
         if let Ok(array) = source.extract::<PyReadonlyArray2<'py, u8>>() {
             return Ok(Self::Array(array));
         }
         match Pairs::new(source) {
-            Ok(pairs) => Ok(Self::Rows(Given::new(pairs))),
+            Ok(pairs) => Ok(Self::Pairs(Given::new(pairs))),
             Err(_) => Err(PyTypeError::new_err(format!(
                 "found {}: expected a path, a table with __arrow_c_stream__, a dict, pairs of keys and values, or \
                  an array of uint8 with a row for each record",
@@ -55,7 +57,7 @@ impl<'py> Source<'py> {
     /// The columns of pairs, if none are given.
     fn columns(&self, key: Option<String>, values: Vec<String>) -> (Option<String>, Vec<String>) {
         match self {
-            Self::Rows(given) if key.is_none() && values.is_empty() && format!("{given:?}").contains(KEY) => {
+            Self::Pairs(_) if key.is_none() && values.is_empty() => {
                 (Some(KEY.to_owned()), vec![VALUE.to_owned()])
             }
             _ => (key, values),
@@ -114,7 +116,7 @@ pub(crate) fn build<'py>(
             options.source = path;
             build_rows(py, options, progress)?
         }
-        Source::Rows(rows) => {
+        Source::Table(rows) | Source::Pairs(rows) => {
             options.given = Some(rows);
             build_rows(py, options, progress)?
         }

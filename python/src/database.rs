@@ -27,6 +27,7 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
         let snapshot = Snapshot::open(&path).map_err(of_store)?;
         let bundle = snapshot.bundle();
         let scheme = scheme_of_public(&bundle.scheme_public).and_then(registry::by_id).map_err(of_core)?;
+        // Nobody else sees the queries.
         let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
         let client = scheme.client(&bundle.scheme_public).map_err(of_core)?;
         let lookup =

@@ -80,7 +80,7 @@ fn cell(value: &Bound<'_, PyAny>) -> PyResult<Cell> {
         return Ok(Cell::Bytes(bytes.as_bytes().to_vec()));
     }
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Cell::text(text.to_string_lossy()));
+        return Ok(Cell::text(text.to_str()?));
     }
     if value.is_none() {
         return Ok(Cell::Null);

@@ -66,7 +66,7 @@ pub(crate) struct Prepared(Box<dyn ErasedServer>);
 
 #[pymethods]
 impl Prepared {
-    /// What a client starts from.
+    /// The public part, which clients start from.
     #[getter]
     fn public(&self) -> Vec<u8> {
         self.0.public()

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -53,16 +54,21 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> T + 
     let interrupt = Interrupt::default();
     py.detach(|| {
         std::thread::scope(|scope| {
-            let worker = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| work(&interrupt))));
+            let (done, ended) = mpsc::channel();
+            let told = &interrupt;
+            scope.spawn(move || done.send(catch_unwind(AssertUnwindSafe(|| work(told)))));
             let mut signal = Ok(());
-            while !worker.is_finished() {
-                std::thread::sleep(INTERVAL.min(Duration::from_millis(5)));
-                if signal.is_ok() {
-                    signal = Python::attach(|py| py.check_signals());
-                    interrupt.0.store(signal.is_err(), Ordering::Relaxed);
+            let outcome = loop {
+                match ended.recv_timeout(INTERVAL) {
+                    Ok(outcome) => break outcome,
+                    Err(_) if signal.is_ok() => {
+                        signal = Python::attach(|py| py.check_signals());
+                        interrupt.0.store(signal.is_err(), Ordering::Relaxed);
+                    }
+                    Err(_) => {}
                 }
-            }
-            match worker.join().unwrap_or_else(Err) {
+            };
+            match outcome {
                 Ok(done) => signal.map(|()| done),
                 Err(panic) if panic.is::<Interrupted>() => signal.and_then(|()| resume_unwind(panic)),
                 Err(panic) => resume_unwind(panic),

@@ -186,3 +186,14 @@ def test_schemes_by_their_operations() -> None:
         client.extract(secret, answer)
     with pytest.raises(pypapir.NotPrivateError):
         pypapir.Scheme("plain").setup(records)
+
+
+def test_a_column_named_key_is_no_key_unless_asked_for(tmp_path: Path) -> None:
+    table = pa.table({"key": ["a"], "value": ["b"]})
+    with pytest.raises(pypapir.Error, match="without columns"):
+        pypapir.build(table, tmp_path / "w.papir", scheme="simple")
+
+
+def test_text_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(pypapir.Error, match="surrogates"):
+        pypapir.build({"\ud800": "x"}, tmp_path / "w.papir", scheme="simple")

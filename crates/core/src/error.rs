@@ -111,7 +111,7 @@ pub enum Error {
     /// be sent again.
     #[error("a part of the database is unavailable: {reason}")]
     Unavailable {
-        /// What the machine answered, or why it did not.
+        /// The machine's error, or the fault in its answer.
         reason: String,
     },
     /// No parameters meet the request.

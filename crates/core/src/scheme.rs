@@ -211,7 +211,7 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     type Server: Server<Self>;
     /// A range of the server's slices, or [`Never`].
     type Shard: Shard<Self>;
-    /// What makes answers of those of shards, or [`Never`].
+    /// The combiner of the shards' words, or [`Never`].
     type Combiner: Combiner<Self>;
     /// The client's side.
     type Client: Client<Self>;
@@ -379,8 +379,8 @@ pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::Parameters`] for a scheme whose databases have no slices.
     fn division(params: &S::Params) -> Result<Division>;
 
-    /// Reads the slices from what [`Server::save`] wrote, and nothing
-    /// that belongs to other slices only.
+    /// Reads the slices from the sections that [`Server::save`] wrote, and nothing that belongs to
+    /// other slices only.
     ///
     /// # Errors
     /// The errors of [`Server::load`] and [`Division::words_of`].
@@ -396,9 +396,9 @@ pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
     fn partial_many(&self, queries: &[&S::Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>>;
 }
 
-/// What makes answers of the words of all shards.
+/// Makes answers from the words of all shards.
 pub trait Combiner<S: Scheme>: Send + Sync + Sized + 'static {
-    /// Reads what it needs from what [`Server::save`] wrote.
+    /// Reads its part of the sections that [`Server::save`] wrote.
     ///
     /// # Errors
     /// The errors of [`Server::load`].

@@ -90,6 +90,11 @@ impl Ring {
         u64::from(self.primes[0].value()) * u64::from(self.primes[1].value())
     }
 
+    /// Bits of q.
+    pub fn modulus_bits(&self) -> u32 {
+        u64::BITS - self.modulus().leading_zeros()
+    }
+
     /// q₁ and q₂ with their reduction constants.
     pub fn primes(&self) -> [Modulus; 2] {
         self.primes

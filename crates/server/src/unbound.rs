@@ -26,8 +26,8 @@ pub struct UnboundServer {
 }
 
 impl UnboundServer {
-    /// Serves databases that are in memory, from a runtime of tokio. Ignores the addresses, snapshots and
-    /// limits on connections of `config`. A reload does not affect the databases: replace them by the
+    /// Serves databases that are in memory, from a runtime of tokio. Ignores the addresses, the snapshots,
+    /// the set for intersection and the limits on connections of `config`. A reload does not affect the databases: replace them by the
     /// [`reload_handle`](Self::reload_handle).
     ///
     /// # Errors

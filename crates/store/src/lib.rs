@@ -11,7 +11,7 @@
 //! | snapshot and its delta → next snapshot | [`merge()`] |
 //! | snapshot and an earlier version of it → next snapshot with the earlier records | [`rollback()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
-//! | snapshot file → one of several machines, and what combines their answers | [`open_shard`], [`Snapshot::open_divided`] |
+//! | snapshot file → a shard of it, and the combiner of all shards | [`open_shard`], [`Snapshot::open_divided`] |
 //! | snapshot → bundle for clients | [`Snapshot::bundle`] |
 //! | snapshot → the same version, signed again or cosigned | [`sign()`], [`attach`] |
 //! | snapshot file ↔ object store | [`remote`] |

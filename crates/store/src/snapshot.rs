@@ -75,8 +75,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Opens the snapshot of a database whose slices are on other machines: its public part, and what
-    /// combines their partial answers. Only that is read, and verified first.
+    /// Opens the snapshot of a database whose slices are on other machines: its public part and its
+    /// combiner. Only these are read, and verified first.
     ///
     /// # Errors
     /// The errors of [`Snapshot::open`]; [`CoreError::Parameters`] for a scheme whose databases have no

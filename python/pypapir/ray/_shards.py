@@ -1,6 +1,5 @@
 """Actors that have the slices of a snapshot."""
 
-import itertools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -76,7 +75,7 @@ class Shards:
             return actor.remote(self.path, *part)
 
         self._actors = [[start(part, replica) for replica in range(replicas)] for part in parts]
-        self._turns = itertools.count()
+        self._turn = 0
         versions = set(ray.get([one.version.remote() for one in self.actors]))
         if versions != {version}:
             raise _native.Error(f"shards of versions {', '.join(sorted(versions))}: expected {version}")
@@ -93,9 +92,9 @@ class Shards:
         Raises:
             ray.exceptions.RayError: An actor is away. The same queries may be sent again.
         """
-        turn = next(self._turns)
+        self._turn += 1
         sent = ray.put(queries)
-        asked = [of_part[turn % len(of_part)].partials.remote(sent) for of_part in self._actors]
+        asked = [of_part[self._turn % len(of_part)].partials.remote(sent) for of_part in self._actors]
         answered: list[list[bytes]] = ray.get(asked, timeout=PATIENCE)
         return answered
 

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use rand_core::CryptoRng;
 
+use super::messages::answer_each;
 use super::{ErasedCombiner, ErasedKeys, ErasedServer, ErasedSession};
 use crate::scheme::UpdateEstimate;
 use crate::sections::SectionSink;
@@ -39,21 +40,21 @@ impl Combined {
 
     /// Answers checked queries. An error is the machines', and temporary.
     fn answer_checked(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
+        if queries.is_empty() {
+            return Vec::new();
+        }
         progress.stage("ask", queries.len() as u64);
+        let unavailable = |error: &Error| Error::Unavailable { reason: error.to_string() };
         let of_shards = match self.shards.ask(queries) {
             Ok(of_shards) => of_shards,
-            Err(error) => {
-                let unavailable = |_| Err(Error::Unavailable { reason: error.to_string() });
-                return queries.iter().map(unavailable).collect();
-            }
+            Err(error) => return queries.iter().map(|_| Err(unavailable(&error))).collect(),
         };
         let partials = |i: usize| of_shards.iter().filter_map(|of| Some(of.get(i)?.as_slice())).collect();
         let partials: Vec<Vec<&[u8]>> = (0..queries.len()).map(partials).collect();
         let batch: Vec<(&[u8], &[&[u8]])> =
             queries.iter().zip(&partials).map(|(query, partials)| (*query, partials.as_slice())).collect();
-        let unavailable = |error: Error| Error::Unavailable { reason: error.to_string() };
         let answers = self.combiner.combine_many(&batch, progress).into_iter();
-        answers.map(|answer| answer.map_err(unavailable)).collect()
+        answers.map(|answer| answer.map_err(|error| unavailable(&error))).collect()
     }
 }
 
@@ -75,16 +76,12 @@ impl ErasedServer for Combined {
         batch: &[(ErasedSession<'_>, &[u8])],
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
-        let checked: Vec<Result<&[u8]>> =
-            batch.iter().map(|(_, query)| self.check_query(query).map(|()| *query)).collect();
-        let good: Vec<&[u8]> = checked.iter().flatten().copied().collect();
-        let mut answers = match good.is_empty() {
-            true => Vec::new().into_iter(),
-            false => self.answer_checked(&good, progress).into_iter(),
-        };
-        let answered =
-            |query: Result<&[u8]>| query.and_then(|_| answers.next().unwrap_or(Err(super::TOO_FEW)));
-        checked.into_iter().map(answered).collect()
+        let checked = batch.iter().map(|(_, query)| self.check_query(query).map(|()| *query)).collect();
+        let answers = answer_each(checked, |good: &[&&[u8]]| {
+            let good: Vec<&[u8]> = good.iter().map(|query| **query).collect();
+            Ok(self.answer_checked(&good, progress))
+        });
+        answers.into_iter().map(|answer| answer?).collect()
     }
 
     fn check_query(&self, query: &[u8]) -> Result<()> {

@@ -149,7 +149,7 @@ pub trait ErasedScheme: Send + Sync {
         Err(Division::none(self.name()))
     }
 
-    /// Loads what combines the partial answers of all shards from the sections of a database.
+    /// Loads the combiner of a prepared database from its sections.
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::load`] and [`Combiner::load`](crate::scheme::Combiner::load).
@@ -289,7 +289,7 @@ pub trait ErasedShard: Send + Sync {
     fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>>;
 }
 
-/// What combines partial answers, behind a trait object.
+/// A combiner of partial answers behind a trait object.
 pub trait ErasedCombiner: Send + Sync {
     /// Sizes, security, limits, parameters.
     fn describe(&self) -> Description;

@@ -69,7 +69,7 @@ impl<S: Scheme> ErasedShard for ShardOf<S> {
     }
 }
 
-/// What combines the partial answers of all shards.
+/// The combiner of all shards' partial answers.
 pub(super) struct CombinerOf<S: Scheme> {
     combiner: S::Combiner,
     version: Version,

@@ -22,11 +22,6 @@ impl Evaluation {
         Self { masks: params.rgsw_masks(seed) }
     }
 
-    /// Splits the key material of a query: the packing key, and the RGSW bodies.
-    pub(super) fn split<'a>(&self, params: &Params, keys: &'a [u64]) -> (&'a [u64], &'a [u64]) {
-        keys.split_at(keys.len().saturating_sub(self.masks.len() * params.layout().degree))
-    }
-
     /// RGSW bodies of a query, lifted to q.
     pub(super) fn lift(params: &Params, bodies: &[u64]) -> Vec<Poly<Values>> {
         let ring = params.rlwe().ring();

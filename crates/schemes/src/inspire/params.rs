@@ -123,6 +123,12 @@ impl Params {
         2 * self.literal.rgsw.levels
     }
 
+    /// Splits the key material of a query: the packing key, and the RGSW bodies.
+    pub(super) fn split_keys<'a>(&self, keys: &'a [u64]) -> (&'a [u64], &'a [u64]) {
+        let bodies = self.layout.interpolation.variables().len() * self.rgsw_rows();
+        keys.split_at(keys.len().saturating_sub(bodies * self.layout.degree))
+    }
+
     /// Bits of a coefficient for each ring element of key material in a query: y_g, y_h and,
     /// variable by variable, RGSW bodies; no RGSW bodies if a column is a single point.
     pub fn key_elements(&self) -> Vec<u32> {

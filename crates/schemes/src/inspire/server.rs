@@ -253,7 +253,7 @@ impl<S: Parted> PartsServer<S> {
     /// [`papir_core::Error::Parameters`] for a query of other parameters.
     pub fn read_keys(&self, query: &Query) -> Result<Keys> {
         let params = self.ring_params();
-        let (packing, rgsw) = self.evaluation.split(params, &query.keys);
+        let (packing, rgsw) = params.split_keys(&query.keys);
         Ok(Keys {
             packing: self.prepared.packing_key(params, packing)?,
             rgsw: Evaluation::lift(params, rgsw),

@@ -25,21 +25,18 @@ use crate::shared::packs::{encryptions, load_packs};
 pub struct InspireShard {
     params: Params,
     prepared: Prepared,
-    evaluation: Evaluation,
 }
 
 impl Shard<Inspire> for InspireShard {
     fn division(params: &Params) -> Result<Division> {
-        let (layout, word_bits) =
-            (params.layout(), u64::BITS - params.rlwe().ring().modulus().leading_zeros());
+        let (layout, word_bits) = (params.layout(), params.rlwe().ring().modulus_bits());
         Ok(Division { words: layout.rows(), slice_words: layout.degree, word_bits })
     }
 
     fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
         Self::division(&params)?.words_of(&slices)?;
         let prepared = Prepared::load_packs(Inspire::SECTIONS, &params, slices, source)?;
-        let evaluation = Evaluation::new(&params, &prepared.seeds[0]);
-        Ok(Self { params, prepared, evaluation })
+        Ok(Self { params, prepared })
     }
 
     fn params(&self) -> &Params {
@@ -50,10 +47,7 @@ impl Shard<Inspire> for InspireShard {
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let (params, count) = (&self.params, queries.len() as u64);
         progress.stage("read_keys", count);
-        let key = |query: &&Query| {
-            let (packing, _) = self.evaluation.split(params, &query.keys);
-            self.prepared.packing_key(params, packing)
-        };
+        let key = |query: &&Query| self.prepared.packing_key(params, params.split_keys(&query.keys).0);
         let keys = queries.par_iter().map(key).collect::<Result<Vec<_>>>()?;
         progress.stage("select", count);
         let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
@@ -98,7 +92,7 @@ impl Combiner<Inspire> for InspireCombiner {
         let answer = |(query, words): &(&Query, &[u64])| {
             Error::check_length("the words of all packs", words.len(), params.layout().rows())?;
             let bodies = Bodies::from_words(ring, params.layout().degree, words);
-            let (_, rgsw) = self.evaluation.split(params, &query.keys);
+            let (_, rgsw) = params.split_keys(&query.keys);
             let packed = encryptions(ring, &self.packs, &bodies);
             Ok(switch(params, &self.evaluation.evaluate(params, packed, &Evaluation::lift(params, rgsw))))
         };

@@ -30,7 +30,7 @@ impl Shards for Local {
     }
 }
 
-/// Keys under `words`, on as many machines as go, up to 3.
+/// Keys under `words`, on 3 machines, or one for each slice if there are fewer.
 fn divided(scheme: &str, salt: &str, failures: &Arc<AtomicUsize>) -> Database {
     let (server, layout) = prepared_keys(scheme, 1000, salt);
     let mut sections = MemorySections::default();

@@ -25,7 +25,7 @@ struct Local {
 }
 
 impl Local {
-    /// As many as go, up to `most`.
+    /// Opens `most` shards, or one for each slice if there are fewer.
     fn open(path: &Path, most: usize) -> Self {
         let division = division_of(path).unwrap().1;
         let ranges = division.split(most.min(division.slices())).unwrap();

@@ -88,7 +88,7 @@ impl Shard<Inspire2> for Inspire2Shard {
         Ok(Division {
             words: params.layout().blocks * unit_words,
             slice_words: slice_units(unit_words) * unit_words,
-            word_bits: u64::BITS - params.rlwe().ring().modulus().leading_zeros(),
+            word_bits: params.rlwe().ring().modulus_bits(),
         })
     }
 

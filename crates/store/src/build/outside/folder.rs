@@ -194,9 +194,12 @@ impl Storage for BuildFolder {
     }
 }
 
-/// Describes program, source and options; `None` for a stream, a folder, or an SQLite database with its log
-/// beside it, which may have changed unnoticed.
+/// Describes program, source and options; `None` for rows of a program, a stream, a folder, or an SQLite
+/// database with its log beside it, which may have changed unnoticed.
 fn identity(options: &BuildOptions) -> Option<String> {
+    if options.given.is_some() {
+        return None;
+    }
     let metadata = fs::metadata(&options.source).ok()?;
     let unnoticed = is_standard_input(&options.source) || options.format() == Format::Sqlite;
     if unnoticed || !metadata.is_file() {
