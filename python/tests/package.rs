@@ -19,7 +19,7 @@ fn the_package_passes_its_tests() {
         let mut command = Command::new(&python);
         command
             .args(arguments)
-            .current_dir(folder)
+            .current_dir(&package)
             .env("PYTHONPATH", &package)
             .env("RAY_USAGE_STATS_ENABLED", "0");
         succeeds(&mut command);
@@ -69,11 +69,13 @@ fn environment(folder: &Path, target: &Path) -> PathBuf {
     python
 }
 
-/// A folder with the package as a wheel has it: its modules, and the library beside them.
+/// A folder with the package as a wheel has it, its modules and the library beside them, and with its tests.
 fn staged(folder: &Path, target: &Path) -> PathBuf {
     let package = target.join("python/package");
     let _ = fs::remove_dir_all(&package);
     copy(&folder.join("pypapir"), &package.join("pypapir"));
+    copy(&folder.join("tests"), &package.join("tests"));
+    fs::copy(folder.join("pyproject.toml"), package.join("pyproject.toml")).unwrap();
     let library = env::current_exe().unwrap().with_file_name(library_name());
     fs::hard_link(&library, package.join("pypapir/_native.abi3.so"))
         .unwrap_or_else(|error| panic!("{}: {error}", library.display()));
