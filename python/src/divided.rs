@@ -28,8 +28,14 @@ impl Shards for Asked {
             let queries: Vec<_> = queries.iter().map(|query| PyBytes::new(py, query)).collect();
             self.0.call1(py, (queries,))?.extract(py)
         });
-        asked.map_err(|error| CoreError::Unavailable { reason: error.to_string() })
+        // Not the exception's message, which may contain bytes of the queries.
+        asked.map_err(|error| CoreError::Unavailable { reason: name_of(&error) })
     }
+}
+
+/// The name of an exception's type.
+fn name_of(error: &PyErr) -> String {
+    Python::attach(|py| error.get_type(py).name().map(|name| name.to_string())).unwrap_or_default()
 }
 
 /// `papir serve` without a listener, over machines that a function asks.

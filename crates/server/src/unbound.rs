@@ -27,8 +27,8 @@ pub struct UnboundServer {
 
 impl UnboundServer {
     /// Serves databases that are in memory, from a runtime of tokio. Ignores the addresses, the snapshots,
-    /// the set for intersection and the limits on connections of `config`. A reload does not affect the databases: replace them by the
-    /// [`reload_handle`](Self::reload_handle).
+    /// the set for intersection and the limits on connections of `config`. A reload does not affect the
+    /// databases: replace them by the [`reload_handle`](Self::reload_handle).
     ///
     /// # Errors
     /// [`Error::NoDatabases`], and those of [`Server::bind_loaded`](crate::Server::bind_loaded) except
@@ -47,8 +47,7 @@ impl UnboundServer {
         ReloadHandle::new(&self.running.app)
     }
 
-    /// Responds to one request of a client at this address; `None` for a client on this machine. A body that
-    /// could not be received belongs to no request.
+    /// Responds to one request of a client at this address; `None` for a client on this machine.
     pub async fn respond(&self, request: Request<Bytes>, client: Option<IpAddr>) -> Response<Bytes> {
         let mut request = request.map(Body::from);
         request.extensions_mut().insert(client.map_or(Peer::Local, Peer::Address));

@@ -171,8 +171,8 @@ impl SectionSource for Sections {
     }
 }
 
-/// The sections of a prepared database in a file that was not verified at opening: what is read of
-/// them is verified first, and no other part of the file is touched.
+/// The sections of a prepared database in a file that was not verified at opening. Each chunk is
+/// verified when it is read, and no other is touched.
 pub(crate) struct VerifiedParts<'a>(pub(crate) &'a Sections);
 
 impl VerifiedParts<'_> {

@@ -84,8 +84,7 @@ pub fn build_announced(
     let bucket: &ChooseBucket<'_> = &|lengths| choice.bucket(lengths);
     let prepare: &Prepare<'_> =
         &|records, scratch, rng, progress| choice.prepare(records, announce, scratch, rng, progress);
-    let goal = (options.params.is_none() && options.tables.is_none()).then_some(options.goal);
-    build_for(options, goal, &Preparation { bucket, prepare }, rng, progress)
+    build_for(options, goal_of(options), &Preparation { bucket, prepare }, rng, progress)
 }
 
 /// Like [`build()`], from records of a program, looked up by index. The options' source names them in
@@ -115,7 +114,7 @@ pub fn build_records(
     let choice = ByOptions::new(&options)?;
     let prepare: &Prepare<'_> =
         &|records, scratch, rng, progress| choice.prepare(records, &|_| Ok(()), scratch, rng, progress);
-    let (goal, signing) = (options.params.is_none().then_some(options.goal), options.signing()?);
+    let signing = options.signing()?;
     let content = Content {
         records: Box::new(records),
         entries: shape.records(),
@@ -123,12 +122,13 @@ pub fn build_records(
         skipped: Vec::new(),
         keyword: None,
     };
-    Finish { options: &options, goal, prepare, signing: signing.as_ref() }.run(
-        content,
-        &mut InMemory,
-        rng,
-        progress,
-    )
+    let finish = Finish { options: &options, goal: goal_of(&options), prepare, signing: signing.as_ref() };
+    finish.run_in_memory(content, rng, progress)
+}
+
+/// The goal that chooses the parameters; `None` if a label or tables do.
+fn goal_of(options: &BuildOptions) -> Option<Goal> {
+    (options.params.is_none() && options.tables.is_none()).then_some(options.goal)
 }
 
 /// Prepares the scheme's database, with memory of the scratch. Called once the records are read, since a
@@ -174,10 +174,7 @@ fn build_for(
     let finish = Finish { options, goal, prepare: preparation.prepare, signing: signing.as_ref() };
     let Some(memory) = options.memory else {
         let content = read(options, preparation.bucket, rng, progress)?;
-        return match &options.scratch {
-            None => finish.run(content, &mut InMemory, rng, progress),
-            Some(folder) => finish.run(content, &mut ScratchFolder::open(folder)?, rng, progress),
-        };
+        return finish.run_in_memory(content, rng, progress);
     };
     let mut folder = BuildFolder::open(options, memory, rng)?;
     let mut rng = folder.rng();
@@ -196,6 +193,19 @@ struct Finish<'a> {
 }
 
 impl Finish<'_> {
+    /// [`Self::run`] without a limit of memory. Only tables may be kept in a folder.
+    fn run_in_memory(
+        &self,
+        content: Content<'_>,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<BuildReport> {
+        match &self.options.scratch {
+            None => self.run(content, &mut InMemory, rng, progress),
+            Some(folder) => self.run(content, &mut ScratchFolder::open(folder)?, rng, progress),
+        }
+    }
+
     /// Prepares the database and writes the snapshot.
     fn run(
         &self,
