@@ -3,7 +3,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
+.PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
   debug-program long-tools arm-test arm-tools python-test wheel deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
@@ -14,12 +14,21 @@ demo: tools ## Build, serve and query a database of 30,000 real keys on this mac
 	$(CARGO) run --locked --release --quiet -p papir-cli --no-default-features -- \
 	  demo --data demo/data/common-passwords.csv
 
+demo-ray: wheel ## One database on four actors of Ray on this machine, one of which is killed.
+	@test -x $(TOOLS)/ray/bin/python || python3 -m venv $(TOOLS)/ray \
+	  || { echo "the demo needs Python 3.10 or later with venv (apt-get install python3-venv)" >&2; exit 1; }
+	$(TOOLS)/ray/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/wheels/pypapir-*.whl
+	$(TOOLS)/ray/bin/pip install -q --disable-pip-version-check 'pypapir[ray]' --find-links target/wheels
+	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
+	RAY_USAGE_STATS_ENABLED=0 $(TOOLS)/ray/bin/python python/demo/ray_demo.py target/release/papir demo/data/common-passwords.csv
+
 test: lint ## Everything that must hold before a commit: lint, then the tests of every crate.
 	$(CARGO) test --locked --workspace
 	$(CARGO) test --locked -p papir-store --no-default-features --test it features
 
 test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
-	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
+	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed::
+	$(CARGO) test --locked --workspace --test program -- --include-ignored --test-threads=1 timed::
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) arm-test
 	$(MAKE) deploy-check

@@ -8,6 +8,7 @@ b'a fruit'
 """
 
 from pypapir import aio
+from pypapir._benching import Bench, Measurement, bench
 from pypapir._building import Built, build
 from pypapir._client import Client, connect
 from pypapir._database import Database, open
@@ -21,24 +22,34 @@ from pypapir._native import (
     Secret,
     schemes,
 )
+from pypapir._planning import DividedPlan, LeftOut, Offer, Plan, ShardOffer, plan
 from pypapir._service import Service, serve
 
 __all__ = [
+    "Bench",
     "Built",
     "Client",
     "Database",
+    "DividedPlan",
     "Error",
+    "LeftOut",
+    "Measurement",
     "NetworkError",
     "NotPrivateError",
+    "Offer",
+    "Plan",
     "Prepared",
     "Scheme",
     "SchemeClient",
     "Secret",
     "Service",
+    "ShardOffer",
     "aio",
+    "bench",
     "build",
     "connect",
     "open",
+    "plan",
     "schemes",
     "serve",
 ]

@@ -64,7 +64,7 @@ def build(
         out: The snapshot file. It appears under its name once it is complete.
         key: The column of keys. Without one, records are looked up by index.
         value: The columns of values; several become a JSON object.
-        scheme: The scheme's name; `inspire` by default.
+        scheme: The scheme's name; `inspire` by default. `auto` takes the one that `plan` recommends.
         goal: `balanced` (the default), `min-communication` or `min-time`.
         params: Parameters by the label that `papir plan --all` prints.
         name: The database's name; by default the file's stem.

@@ -33,7 +33,9 @@ def connect(url: str, **options: Any) -> Client:
         url: The address that `papir serve` prints, with or without `/v1/databases/NAME`.
         options: `database`, `token`, `owner` (the public key that must have signed the database), `root`,
             `ca`, `state` (the directory of registered clients), `cache`, `insecure_http`,
-            `allow_not_private` and `patience` (seconds for which a busy service is tried again).
+            `allow_not_private`, `patience` (seconds for which a busy service is tried again) and
+            `freshness` (seconds after which a lookup first asks for a newer version, if changes of the
+            database are published beside it; 10 by default).
 
     Raises:
         NetworkError: The service cannot be reached, or refuses.

@@ -23,6 +23,13 @@ def build(
     progress: Callable[[str, int, int], None] | None,
 ) -> dict[str, Any]: ...
 
+def plan(source: object, requirements: dict[str, Any]) -> str: ...
+def bench(
+    schemes: Sequence[str],
+    measured: dict[str, Any],
+    progress: Callable[[str, int, int], None] | None,
+) -> tuple[str, list[tuple[str, str]]]: ...
+
 class Database:
     scheme: str
     version: str
@@ -90,10 +97,13 @@ def slices(path: str | os.PathLike[str], shards: int) -> tuple[str, list[tuple[i
 
 class Shard:
     version: str
-    def __init__(self, path: str | os.PathLike[str], start: int, end: int) -> None: ...
+    def __init__(
+        self, path: str | os.PathLike[str], start: int, end: int, threads: int | None = None
+    ) -> None: ...
     def partials(self, queries: Sequence[bytes]) -> list[bytes]: ...
 
 class DividedService:
+    most_bytes: int
     def __init__(
         self,
         name: str,

@@ -2,88 +2,23 @@
 
 use std::path::PathBuf;
 
-use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
-use papir_core::{Error as CoreError, Records, Result as CoreResult, Shape, check_read};
-use papir_store::{BuildOptions, BuildReport, Given, build_announced, build_records};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use papir_plan::auto::{AUTO, Auto};
+use papir_plan::rates_file;
+use papir_schemes::registry;
+use papir_store::{
+    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, build_announced, build_records, build_with,
+};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use pyo3_arrow::PyRecordBatchReader;
 
-use crate::arrow::Batches;
-use crate::errors::{of_core, of_store};
-use crate::pairs::{KEY, Pairs, VALUE};
+use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
+use crate::source::Source;
 use crate::waiting::run;
 
 /// The default scheme, as of `papir build`.
 const DEFAULT_SCHEME: &str = "inspire";
-
-/// A source in Python.
-enum Source<'py> {
-    /// A file or folder.
-    Path(PathBuf),
-    /// Rows of a table.
-    Table(Given),
-    /// Keys and values.
-    Pairs(Given),
-    /// Records of one length.
-    Array(PyReadonlyArray2<'py, u8>),
-}
-
-impl<'py> Source<'py> {
-    fn of(source: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if let Ok(path) = source.extract::<PathBuf>() {
-            return Ok(Self::Path(path));
-        }
-        if source.hasattr("__arrow_c_stream__")? {
-            let reader: PyRecordBatchReader = source.extract()?;
-            let reader = reader.into_reader().map_err(|error| PyValueError::new_err(error.to_string()))?;
-            return Ok(Self::Table(Given::new(Batches::new(reader))));
-        }
-        if let Ok(array) = source.extract::<PyReadonlyArray2<'py, u8>>() {
-            return Ok(Self::Array(array));
-        }
-        match Pairs::new(source) {
-            Ok(pairs) => Ok(Self::Pairs(Given::new(pairs))),
-            Err(_) => Err(PyTypeError::new_err(format!(
-                "found {}: expected a path, a table with __arrow_c_stream__, a dict, pairs of keys and values, or \
-                 an array of uint8 with a row for each record",
-                source.get_type()
-            ))),
-        }
-    }
-
-    /// The columns of pairs, if none are given.
-    fn columns(&self, key: Option<String>, values: Vec<String>) -> (Option<String>, Vec<String>) {
-        match self {
-            Self::Pairs(_) if key.is_none() && values.is_empty() => {
-                (Some(KEY.to_owned()), vec![VALUE.to_owned()])
-            }
-            _ => (key, values),
-        }
-    }
-}
-
-/// Rows of an array as records.
-struct Rows<'a> {
-    bytes: &'a [u8],
-    shape: Shape,
-}
-
-impl Records for Rows<'_> {
-    fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> CoreResult<()> {
-        check_read(&self.shape, first, count, out.len())?;
-        let start = first as usize * self.shape.record_bytes();
-        let bytes = self.bytes.get(start..start + out.len()).ok_or(CoreError::EmptyDatabase)?;
-        out.copy_from_slice(bytes);
-        Ok(())
-    }
-}
 
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
@@ -103,27 +38,30 @@ pub(crate) fn build<'py>(
     params: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (label, source) = (source.get_type().name()?.to_string(), Source::of(&source)?);
-    let mut options = BuildOptions::new(format!("a {label}"), out);
-    (options.key, options.values) = source.columns(key, values);
+    let (mut options, source) = Source::options(&source, out, (key, values))?;
     options.scheme = scheme.unwrap_or_else(|| DEFAULT_SCHEME.to_owned());
+    if options.scheme == AUTO && [goal.is_some(), params.is_some(), memory.is_some()].contains(&true) {
+        let message = "scheme=\"auto\" chooses by time: expected neither goal, params nor memory";
+        return Err(PyValueError::new_err(message));
+    }
     if let Some(goal) = goal {
         options.goal = goal.parse().map_err(of_core)?;
     }
     (options.verifiable, options.memory, options.name, options.params) = (verifiable, memory, name, params);
     let built = match source {
-        Source::Path(path) => {
-            options.source = path;
-            build_rows(py, options, progress)?
-        }
-        Source::Table(rows) | Source::Pairs(rows) => {
-            options.given = Some(rows);
-            build_rows(py, options, progress)?
-        }
+        Source::Rows if options.scheme == AUTO => build_auto(py, &options, progress)?,
+        Source::Rows => run(py, |interrupt| {
+            let reporter = Reporter::new(interrupt, progress);
+            build_announced(&options, &|_| Ok(()), &mut papir_client::system_rng(), &reporter)
+        })?,
         Source::Array(array) => {
-            let shape = Shape::of_bytes(array.shape()[0] as u64, array.shape()[1] as u64).map_err(of_core)?;
-            let bytes = array.as_slice().map_err(|_| PyValueError::new_err("the array is not contiguous"))?;
-            let records = Rows { bytes, shape };
+            let records = array.rows()?;
+            if options.scheme == AUTO {
+                let auto = rates_file::load(None).map_err(of_plan)?;
+                let auto = Auto { failure: options.failure, rates: &auto.rates };
+                let best = run(py, |_| auto.scheme(&records))?.map_err(of_core)?.best;
+                (options.scheme, options.params) = (best.scheme.to_owned(), Some(best.parameters));
+            }
             run(py, |interrupt| {
                 let reporter = Reporter::new(interrupt, progress);
                 build_records(&options, &records, &mut papir_client::system_rng(), &reporter)
@@ -133,14 +71,23 @@ pub(crate) fn build<'py>(
     report(py, &built.map_err(of_store)?)
 }
 
-fn build_rows(
+/// Builds with the scheme that the planner recommends for the records.
+fn build_auto(
     py: Python<'_>,
-    options: BuildOptions,
+    options: &BuildOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<papir_store::Result<BuildReport>> {
+    let loaded = rates_file::load(None).map_err(of_plan)?;
+    let auto = Auto { failure: options.failure, rates: &loaded.rates };
     run(py, |interrupt| {
+        let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
+        let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
+            let best = auto.scheme(records)?.best;
+            registry::by_name(best.scheme)?.setup_resumable(&best.encoded, records, scratch, rng, progress)
+        };
         let reporter = Reporter::new(interrupt, progress);
-        build_announced(&options, &|_| Ok(()), &mut papir_client::system_rng(), &reporter)
+        let preparation = Preparation { bucket, prepare };
+        build_with(options, &preparation, &mut papir_client::system_rng(), &reporter)
     })
 }
 

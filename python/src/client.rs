@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_client::aio::Connection;
-use papir_client::{CheckpointSettings, Options, Token, VerifyingKey};
+use papir_client::{CheckpointSettings, Freshness, Options, Token, VerifyingKey};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,11 +33,17 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
             "cache" => options.no_cache = !value.extract::<bool>()?,
             "insecure_http" => options.insecure_http = value.extract()?,
             "allow_not_private" => options.allow_not_private = value.extract()?,
-            "patience" => options.patience = Some(Duration::from_secs_f64(value.extract()?)),
+            "freshness" => options.freshness = Freshness(seconds(&value)?),
+            "patience" => options.patience = Some(seconds(&value)?),
             other => return Err(PyValueError::new_err(format!("unknown option `{other}`"))),
         }
     }
     Ok(options)
+}
+
+/// A time in seconds.
+fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value.extract()?).map_err(invalid)
 }
 
 fn invalid(error: impl ToString) -> PyErr {

@@ -18,6 +18,9 @@ use crate::errors::{of_server, of_store};
 use crate::service::settings;
 use crate::waiting::run;
 
+/// Bytes of a body that any route may take.
+const LEAST_LIMIT: usize = 64 << 10;
+
 /// Machines that a Python function asks: it takes a list of queries, and returns, for each machine, a list
 /// of partial answers.
 struct Asked(Py<PyAny>);
@@ -75,6 +78,12 @@ impl DividedService {
             let database = database(&name, &path, ask)?;
             self.0.reload_handle().replace(database).map(drop).map_err(of_server)
         })?
+    }
+
+    /// The most bytes of a request's body.
+    #[getter]
+    fn most_bytes(&self) -> usize {
+        self.0.most_query_bytes().max(LEAST_LIMIT)
     }
 
     /// Responds to a request: a coroutine for (status, headers, body).

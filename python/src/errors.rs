@@ -18,7 +18,7 @@ pyo3::create_exception!(
 pyo3::create_exception!(pypapir, NotPrivateError, Error, "A scheme that hides nothing. No query was sent.");
 
 /// An exception of `E` with a code.
-fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&'static str>) -> PyErr {
+pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&'static str>) -> PyErr {
     let raised = PyErr::new::<E, _>(error.to_string());
     Python::attach(|py| {
         // An exception without a code is better than none.
@@ -48,6 +48,22 @@ pub(crate) fn of_lookup(error: papir_lookup::Error) -> PyErr {
 pub(crate) fn of_store(error: papir_store::Error) -> PyErr {
     match error {
         papir_store::Error::Core(error) => of_core(error),
+        error => raised::<Error>(error, None),
+    }
+}
+
+/// An error of the planner.
+pub(crate) fn of_plan(error: papir_plan::Error) -> PyErr {
+    match error {
+        papir_plan::Error::Core(error) => of_core(error),
+        error => raised::<Error>(error, None),
+    }
+}
+
+/// An error of a measurement.
+pub(crate) fn of_bench(error: papir_bench::Error) -> PyErr {
+    match error {
+        papir_bench::Error::Core(error) => of_core(error),
         error => raised::<Error>(error, None),
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `build` | snapshots from files, tables, pairs and arrays |
-//! | `arrow`, `pairs` | rows of Python objects as a source |
+//! | `build`, `plan` | snapshots, and what they will cost |
+//! | `source`, `arrow`, `pairs` | files, tables, pairs and arrays as sources |
+//! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
 //! | `client` | lookups in a service, blocking and awaited |
 //! | `service` | a service in this process |
@@ -12,20 +13,25 @@
 //! | `errors`, `waiting`, `progress` | exceptions; Ctrl-C; progress |
 
 mod arrow;
+mod bench;
 mod build;
 mod client;
 mod database;
 mod divided;
 mod errors;
 mod pairs;
+mod plan;
 mod progress;
 mod scheme;
 mod service;
 mod shard;
+mod source;
 mod waiting;
 
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::bench::bench;
     #[pymodule_export]
     use crate::build::build;
     #[pymodule_export]
@@ -36,6 +42,8 @@ mod _native {
     use crate::divided::DividedService;
     #[pymodule_export]
     use crate::errors::{Error, NetworkError, NotPrivateError};
+    #[pymodule_export]
+    use crate::plan::plan;
     #[pymodule_export]
     use crate::scheme::{Prepared, Scheme, SchemeClient, Secret, schemes};
     #[pymodule_export]

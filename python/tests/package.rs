@@ -21,7 +21,9 @@ fn the_package_passes_its_tests() {
             .args(arguments)
             .current_dir(&package)
             .env("PYTHONPATH", &package)
-            .env("RAY_USAGE_STATS_ENABLED", "0");
+            .env("RAY_USAGE_STATS_ENABLED", "0")
+            .env("JUPYTER_RUNTIME_DIR", package.join("jupyter"))
+            .env("IPYTHONDIR", package.join("ipython"));
         succeeds(&mut command);
     };
     run(&["-m", "mypy", "--no-error-summary", "--cache-dir", &cache(&target)]);
@@ -74,7 +76,10 @@ fn staged(folder: &Path, target: &Path) -> PathBuf {
     let package = target.join("python/package");
     let _ = fs::remove_dir_all(&package);
     copy(&folder.join("pypapir"), &package.join("pypapir"));
-    copy(&folder.join("tests"), &package.join("tests"));
+    for more in ["tests", "notebooks", "deploy"] {
+        copy(&folder.join(more), &package.join(more));
+    }
+    copy(&folder.join("../docs"), &package.join("docs"));
     fs::copy(folder.join("pyproject.toml"), package.join("pyproject.toml")).unwrap();
     let library = env::current_exe().unwrap().with_file_name(library_name());
     fs::hard_link(&library, package.join("pypapir/_native.abi3.so"))

@@ -1,5 +1,6 @@
 """A database on several machines: here, four actors of one."""
 
+import importlib
 import os
 import signal
 import time
@@ -8,12 +9,14 @@ from pathlib import Path
 
 import pytest
 import ray
+import yaml
 from ray import serve as ray_serve
 
 import pypapir
 import pypapir.ray
 
 PORT = 18273
+DEPLOY = Path(__file__).parents[1] / "deploy"
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +36,9 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.usefixtures("cluster")
 def test_clients_look_up_and_an_actor_may_be_killed(snapshot: Path, tmp_path: Path) -> None:
-    shards = pypapir.ray.Shards(snapshot, 4, options={"num_cpus": 0.5})
+    shards = pypapir.ray.Shards.start(snapshot, 4, options={"num_cpus": 0.5})
     assert len(shards.actors) == 4
-    url = pypapir.ray.serve(shards, port=PORT)
+    url = pypapir.ray.serve(shards, port=PORT, keep_old=8)
     words = pypapir.connect(url, state=tmp_path / "state")
     assert words.get("word 3999") == b"meaning 3999" * 40
     assert words.get("absent") is None
@@ -47,10 +50,55 @@ def test_clients_look_up_and_an_actor_may_be_killed(snapshot: Path, tmp_path: Pa
     print(f"20 lookups, {time.monotonic() - start:.1f} s after an actor was killed")
     after: list[int] = ray.get([actor.process.remote() for actor in shards.actors])
     assert after[1] != before[1] and after[0] == before[0]
-    shards.close()
+    versions_switch(shards, snapshot, words)
+
+
+def versions_switch(old: pypapir.ray.Shards, snapshot: Path, connected: pypapir.Client) -> None:
+    """Another version is served by other shards under the same name, while the one before is answered."""
+    newer = snapshot.with_name("newer.papir")
+    pypapir.build({f"word {i}": f"other {i}" * 40 for i in range(4000)}, newer, scheme="simple")
+    new = pypapir.ray.Shards.start(newer, 2, options={"num_cpus": 0.5})
+    url = pypapir.ray.serve(new, name="words", port=PORT, keep_old=8)
+    assert pypapir.connect(url, cache=False).get("word 3999") == b"other 3999" * 40
+    assert connected.get("word 3999") == b"meaning 3999" * 40, "of its version"
+    # Its shards end when it is not answered any more.
+    deadline = time.monotonic() + 60
+    with pytest.raises(ray.exceptions.RayActorError):
+        while time.monotonic() < deadline:
+            ray.get(old.actors[0].opened.remote())
+            time.sleep(0.5)
+    assert connected.get("word 3999") == b"other 3999" * 40
+    new.close()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_file_with_another_version_is_not_opened(snapshot: Path) -> None:
+    _, parts = pypapir._native.slices(snapshot, 2)
+    actor = pypapir.ray._shards.ShardActor.options(num_cpus=0.5, max_restarts=0)
+    with pytest.raises(ray.exceptions.RayError, match="expected 0123456789abcdef"):
+        ray.get(actor.remote(str(snapshot), "0123456789abcdef", *parts[0]).opened.remote())
+
+
+@pytest.mark.usefixtures("cluster")
+def test_shards_without_room_are_reported(snapshot: Path) -> None:
+    with pytest.raises(pypapir.Error, match="2 of 2 actors have not started"):
+        pypapir.ray.Shards.start(snapshot, 2, options={"num_cpus": 64}, patience=2)
+
+
+def test_the_manifest_names_an_application() -> None:
+    manifest = yaml.safe_load((DEPLOY / "rayservice.yaml").read_text())
+    config = yaml.safe_load(manifest["spec"]["serveConfigV2"])
+    (application,) = config["applications"]
+    assert application["name"] == pypapir.ray._front.APPLICATION
+    module, name = application["import_path"].split(":")
+    assert getattr(importlib.import_module(module), name) is pypapir.ray.application
+    with pytest.raises(pypapir.Error, match="words.papir"):
+        pypapir.ray.application(application["args"])
+    with pytest.raises(ValueError, match="shard: expected"):
+        pypapir.ray.application({"path": "words.papir", "shard": 2})
 
 
 @pytest.mark.usefixtures("cluster")
 def test_shards_that_do_not_exist_are_refused(snapshot: Path) -> None:
     with pytest.raises(pypapir.Error, match="the number of slices"):
-        pypapir.ray.Shards(snapshot, 10_000)
+        pypapir.ray.Shards.start(snapshot, 10_000)

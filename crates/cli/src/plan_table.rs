@@ -5,6 +5,7 @@ use std::io::Write;
 use crate::failure::Failure;
 use papir_plan::changes::{ChangesPlan, DeltaOffer};
 use papir_plan::planner::{Choice, LeftOut, Offer};
+use papir_plan::shards::ShardsPlan;
 use papir_plan::units;
 
 /// A column's title, and the function that formats an offer's cell.
@@ -72,6 +73,29 @@ pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -
     let line = |one: &LeftOut| vec![format!("  {}", one.scheme), one.parameters.clone(), one.reason.clone()];
     let lines: Vec<Vec<String>> = choice.left_out.iter().map(line).collect();
     Ok(papir_bench::report::write_columns(out, &lines)?)
+}
+
+/// Writes the shards of a database on several machines.
+///
+/// # Errors
+/// I/O errors from `out`.
+pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(), Failure> {
+    writeln!(out, "\nOn {} machines, predicted: {} slices", plan.shards.len(), plan.slices)?;
+    let row = |name: String, slices: String, memory: u64, answer: f64| {
+        vec![name, slices, units::bytes(memory), units::seconds(answer)]
+    };
+    let mut lines = vec![["machine", "slices", "memory", "answer"].map(str::to_owned).to_vec()];
+    for (number, shard) in plan.shards.iter().enumerate() {
+        lines.push(row(
+            format!("shard {number}"),
+            shard.slices.to_string(),
+            shard.memory_bytes,
+            shard.answer_s,
+        ));
+    }
+    lines.push(row("front".to_owned(), "-".to_owned(), plan.front_memory_bytes, plan.front_s));
+    papir_bench::report::write_columns(out, &lines)?;
+    Ok(writeln!(out, "\nRecommended: {}", plan.reason())?)
 }
 
 /// Writes the deltas of a database that changes, and the recommended one.

@@ -327,6 +327,24 @@ pub struct Work {
     pub extract: Counts,
 }
 
+/// Operation counts of an answer on several machines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DividedWork {
+    /// Of all slices together. Each shard has the share of its slices.
+    pub slices: Counts,
+    /// On each shard, whatever its slices.
+    pub shard: Counts,
+    /// Of the combiner.
+    pub combiner: Counts,
+}
+
+impl DividedWork {
+    /// An answer on one machine.
+    pub fn together(self) -> Counts {
+        self.slices.and(self.shard).and(self.combiner)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rand_core::CryptoRng;
 
-use crate::cost::Counts;
+use crate::cost::{Counts, DividedWork};
 use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
@@ -379,6 +379,12 @@ pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::Parameters`] for a scheme whose databases have no slices.
     fn division(params: &S::Params) -> Result<Division>;
 
+    /// The work of an answer, divided.
+    ///
+    /// # Errors
+    /// The errors of [`Self::division`].
+    fn work(params: &S::Params) -> Result<DividedWork>;
+
     /// Reads the slices from the sections that [`Server::save`] wrote, and nothing that belongs to
     /// other slices only.
     ///
@@ -419,6 +425,10 @@ pub trait Combiner<S: Scheme>: Send + Sync + Sized + 'static {
 
 impl<S: Scheme> Shard<S> for Never {
     fn division(_params: &S::Params) -> Result<Division> {
+        Err(Division::none(S::NAME))
+    }
+
+    fn work(_params: &S::Params) -> Result<DividedWork> {
         Err(Division::none(S::NAME))
     }
 

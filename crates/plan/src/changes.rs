@@ -7,7 +7,8 @@ use papir_lookup::{BucketTarget, Estimate, Lengths};
 use papir_schemes::registry;
 use serde::Serialize;
 
-use crate::demand::{Demand, of_core};
+use crate::demand::Demand;
+use crate::error::of_core;
 use crate::offer::Offer;
 use crate::planner::Choice;
 use crate::units;

@@ -2,9 +2,12 @@
 
 use papir_core::cost::Rates;
 use papir_core::scheme::Scheme;
-use papir_core::{Description, Error, FailureBound, Result as CoreResult, Shape, Sizes};
+use papir_core::{Description, FailureBound, Result as CoreResult, Shape, Sizes};
 use papir_lookup::{BucketTarget, Estimate, Lengths, choose_bucket};
 use papir_schemes::download::Download;
+
+use crate::database::Database;
+use crate::error::of_core;
 
 /// Default speed of a network connection: 10 Mbit/s, in bits per second.
 pub const DEFAULT_SPEED: f64 = 1e7;
@@ -64,6 +67,16 @@ impl Demand {
         }
     }
 
+    /// Creates a demand for a database, with defaults for all other requirements.
+    pub fn of(database: &Database, rates: &Rates) -> Self {
+        Self {
+            extra_bytes: database.layout_bytes,
+            lengths: database.lengths,
+            compressed_bytes: database.compressed_bytes,
+            ..Self::new(database.shape, rates)
+        }
+    }
+
     /// Returns whether the server has this much memory.
     pub(crate) fn fits(&self, bytes: u64) -> bool {
         self.memory.is_none_or(|most| bytes <= most)
@@ -111,13 +124,5 @@ impl Demand {
         let keeps_up = |clients: &usize| queries * core_s(*clients) <= self.threads as f64;
         let group = (1..MAX_GROUP).find(keeps_up).unwrap_or(MAX_GROUP);
         (group, core_s(group))
-    }
-}
-
-/// The error of a scheme, or of lengths that no table takes.
-pub(crate) fn of_core(error: papir_lookup::Error) -> Error {
-    match error {
-        papir_lookup::Error::Core(error) => error,
-        other => Error::Parameters { scheme: "a keyed table", reason: other.to_string() },
     }
 }

@@ -46,3 +46,11 @@ pub enum Error {
         reasons: String,
     },
 }
+
+/// The error of a scheme, or of lengths that no table takes.
+pub(crate) fn of_core(error: papir_lookup::Error) -> papir_core::Error {
+    match error {
+        papir_lookup::Error::Core(error) => error,
+        other => papir_core::Error::Parameters { scheme: "a keyed table", reason: other.to_string() },
+    }
+}

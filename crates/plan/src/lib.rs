@@ -5,14 +5,18 @@
 //! ([`calibration`]) and stored in a file ([`rates_file`]). [`planner`] combines both to predict
 //! times, and chooses the scheme and parameters for a database, a network connection and a server.
 
+pub mod auto;
 pub mod calibration;
 pub mod changes;
 pub mod cost;
+pub mod database;
 mod demand;
 pub mod error;
 mod offer;
 pub mod planner;
 pub mod rates_file;
+pub mod report;
+pub mod shards;
 pub mod units;
 
 pub use error::{Error, Result};

@@ -47,6 +47,12 @@ impl UnboundServer {
         ReloadHandle::new(&self.running.app)
     }
 
+    /// The most bytes of queries that a request may have. A program that receives requests need not take
+    /// more.
+    pub fn most_query_bytes(&self) -> usize {
+        self.running.app.catalog.body_limit()
+    }
+
     /// Responds to one request of a client at this address; `None` for a client on this machine.
     pub async fn respond(&self, request: Request<Bytes>, client: Option<IpAddr>) -> Response<Bytes> {
         let mut request = request.map(Body::from);

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use papir_core::cost::Rates;
-use papir_core::{Description, Error, FailureBound, Goal, Shape, Sizes};
-use papir_lookup::{BucketTarget, Estimate, MAX_ROOM, OnDuplicate};
+use papir_core::{Description, Error, FailureBound, Goal, Sizes};
+use papir_lookup::{BucketTarget, MAX_ROOM, OnDuplicate};
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 use papir_schemes::registry;
@@ -19,7 +19,7 @@ use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 use crate::owner_key;
 use crate::sign_arguments::{self, SignArguments};
-use papir_plan::planner::{self, Demand};
+use papir_plan::auto::{AUTO, Auto};
 use papir_plan::units::parse_bytes;
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
@@ -142,9 +142,6 @@ pub(crate) struct Arguments {
 fn room() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=i64::from(MAX_ROOM))
 }
-
-/// The value of `--scheme` that selects the planner's choice.
-const AUTO: &str = "auto";
 
 const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --out words.papir
@@ -385,26 +382,10 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         ));
     }
     let loaded = papir_plan::rates_file::load(None)?;
-    let reason = OnceCell::new();
-    let choose = |demand: &Demand| {
-        planner::choose(demand, &loaded.rates)
-            .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })
-    };
-    let failure = options.failure;
-    // The buckets of the scheme that is best for the lengths of the values. Their compressed size is not
-    // known yet, so `download` is weighed below, in the records as they are.
-    let bucket: &ChooseBucket<'_> = &|lengths| {
-        let table = Estimate::of(lengths, BucketTarget::default())?;
-        let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-        let (lengths, extra_bytes) = (Some(*lengths), table.layout_bytes);
-        let demand = Demand { failure, lengths, extra_bytes, ..Demand::new(shape, &loaded.rates) };
-        let chosen = choose(&demand)?.best.bucket_bytes;
-        Ok(chosen.map_or_else(BucketTarget::default, |bytes| BucketTarget::Grow(bytes as u32)))
-    };
+    let (auto, reason) = (Auto { failure: options.failure, rates: &loaded.rates }, OnceCell::new());
+    let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
     let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
-        let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
-        let demand = Demand { failure, compressed_bytes, ..Demand::new(records.shape(), &loaded.rates) };
-        let choice = choose(&demand)?;
+        let choice = auto.scheme(records)?;
         announcement::print(&options.out, &records.shape(), choice.best.memory_bytes);
         // Setting fails only if a choice exists, but records are prepared once per build.
         let _ = reason.set(choice.reason());

@@ -5,7 +5,6 @@ mod batches;
 mod building;
 mod clients;
 mod configuration;
-mod crowd;
 mod demo;
 mod deploying;
 mod doctor;
@@ -37,8 +36,8 @@ mod signing;
 #[cfg(target_os = "linux")]
 mod soak;
 mod sources;
-mod strangers;
 mod support;
+mod timed;
 mod tls;
 mod traces;
 mod updating;

@@ -118,6 +118,9 @@ async fn fetch_both(
         };
         let part = Part { url: &url, info: &info, accepted: accepted.as_deref(), settings };
         let of_version = path::of_version(&public, &info.version);
+        if let Some(lookup) = part.unchanged(from) {
+            return Ok(Fetched { info, lookup, accepted });
+        }
         let obtained = match part.held(from) {
             Some(lookup) => Ok(Some(lookup)),
             None => part.obtain(io, service, &of_version, &cache, public_bytes).await,
@@ -178,6 +181,15 @@ impl Part<'_> {
         let lookup = self.check(&bytes)?;
         cache.keep(version, &bytes).await;
         Ok(Some(lookup))
+    }
+
+    /// The client of the same version as before. That of a signed database is used again only under the
+    /// same statement of its owner.
+    fn unchanged(&self, from: Origin<'_>) -> Option<Lookup> {
+        let version = self.info.delta.as_ref().map_or(&self.info.version, |delta| &delta.version);
+        let held = from.held.filter(|held| held.version().to_string() == *version);
+        let [now, before] = [self.accepted, from.trust.accepted.as_ref()].map(|one| one.map(|one| &one.leaf));
+        held.filter(|_| now == before).cloned()
     }
 
     /// The client of the same base as before. That of a signed database is used again only if the owner's

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::Accepted;
+use papir_core::Version;
 use papir_core::erased::ErasedState;
 use papir_lookup::{AnswerLengths, Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
@@ -38,6 +39,10 @@ pub struct Session {
     trust: OwnerTrust,
     /// Set from the first lookup on, in schemes with client keys.
     registration: Option<Registration>,
+    /// When the newest version was last seen.
+    seen: Duration,
+    /// Whether a version of this session had a delta.
+    had_delta: bool,
 }
 
 /// The outcome of one query request.
@@ -97,7 +102,8 @@ impl Session {
         if let Some(accepted) = accepted {
             trust.keep(io, &service, &name, &settings, *accepted).await?;
         }
-        Ok(Self { service, settings, name, info, lookup, costs, trust, registration: None })
+        let (seen, had_delta) = (service.platform.now(), info.delta.is_some());
+        Ok(Self { service, settings, name, info, lookup, costs, trust, registration: None, seen, had_delta })
     }
 
     /// The service.
@@ -222,6 +228,7 @@ impl Session {
     /// Sends all requests, and decodes answers only after the last one has arrived. The traffic
     /// therefore does not depend on whether answers decode.
     pub(crate) async fn look_up(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.stay_fresh(io).await?;
         self.ensure_registered(io).await?;
         let (mut answered, mut left) = (Vec::new(), wanted);
         while !left.is_empty() {
@@ -356,7 +363,7 @@ impl Session {
                 Ok(None) => break,
                 Ok(registration) => self.registration = registration,
                 Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
-                    self.fetch_again(io, changes, &error).await?
+                    self.fetch_again(io, changes, error.current_version()).await?
                 }
                 Err(error) => return Err(error),
             }
@@ -367,23 +374,35 @@ impl Session {
 
     /// Starts again from the public part of the new version.
     async fn follow_change(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
-        self.fetch_again(io, changes, refusal).await?;
+        self.fetch_again(io, changes, refusal.current_version()).await?;
         self.ensure_registered(io).await
     }
 
-    /// Fetches the public part of the new version: the one that the refusal names, or the newest. The
-    /// registration is checked again, since it may not be valid for that version.
-    async fn fetch_again(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
+    /// Moves to the newest version if the changes of this database are frequent, and its newest version
+    /// was not seen for a while. Old versions are answered too, so no refusal would tell.
+    async fn stay_fresh(&mut self, io: &Io) -> Result<()> {
+        let age = self.service.platform.now().saturating_sub(self.seen);
+        if !self.had_delta || age < self.settings.freshness.0 {
+            return Ok(());
+        }
+        self.fetch_again(io, 0, None).await
+    }
+
+    /// Fetches the public part of the version that a refusal names, or of the newest. The registration
+    /// is checked again, since it may not be valid for that version.
+    async fn fetch_again(&mut self, io: &Io, changes: u32, named: Option<Version>) -> Result<()> {
         let (service, name, settings) = (&self.service, &self.name, &self.settings);
         if changes > 0 {
             fetch::pause_between_changes(io, service, changes).await;
         }
         let from = Origin { service, name, settings, trust: &self.trust, held: Some(&self.lookup) };
-        let fetched = fetch::fetch(io, from, refusal.current_version(), &mut self.costs).await?;
+        let fetched = fetch::fetch(io, from, named, &mut self.costs).await?;
         if let Some(accepted) = fetched.accepted {
             self.trust.keep(io, service, name, settings, *accepted).await?;
         }
         (self.info, self.lookup) = (fetched.info, fetched.lookup);
+        self.seen = self.service.platform.now();
+        self.had_delta |= self.info.delta.is_some();
         self.costs = self.costs();
         self.registration = None;
         Ok(())

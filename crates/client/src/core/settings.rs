@@ -31,6 +31,8 @@ pub struct Settings {
     pub no_cache: bool,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
+    /// How far a session may stay behind a database with frequent changes.
+    pub freshness: Freshness,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
     /// Receives the progress of long work on the client.
@@ -66,6 +68,22 @@ impl Default for Rotation {
     /// 65,536 queries and 30 days.
     fn default() -> Self {
         Self { queries: 1 << 16, age: Duration::from_secs(30 * 24 * 3600) }
+    }
+}
+
+/// Time from a session's last sight of the newest version to the lookup before which it looks again.
+/// It applies to databases that have, or had in this session, changes beside a base
+/// (`papir update --delta`, `papir follow`). A session with another database stays at its version
+/// until the service refuses it.
+///
+/// The requests depend on the time and on the service alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness(pub Duration);
+
+impl Default for Freshness {
+    /// Ten seconds.
+    fn default() -> Self {
+        Self(Duration::from_secs(10))
     }
 }
 

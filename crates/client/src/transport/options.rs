@@ -9,7 +9,9 @@ use papir_lookup::Root;
 
 use super::identity::Identity;
 use super::platform::Native;
-use crate::core::{CheckpointSettings, MoreSchemes, Pin, Rotation, Service, Settings, Token, Watcher};
+use crate::core::{
+    CheckpointSettings, Freshness, MoreSchemes, Pin, Rotation, Service, Settings, Token, Watcher,
+};
 use crate::error::Result;
 use crate::state::{Passphrase, StateFiles};
 
@@ -53,6 +55,8 @@ pub struct Options {
     pub patience: Option<Duration>,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
+    /// How far a connection may stay behind a database with frequent changes.
+    pub freshness: Freshness,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
     /// Receives the progress of long work on the client, such as the decryption of ZipPIR's masks,
@@ -86,6 +90,7 @@ impl Options {
             checkpoint: self.checkpoint.clone(),
             no_cache: self.no_cache,
             rotation: self.rotation,
+            freshness: self.freshness,
             schemes: self.schemes.clone(),
             watcher: self.watcher.clone(),
         }

@@ -16,6 +16,7 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use crate::cost::DividedWork;
 use crate::scheme::UpdateEstimate;
 use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
@@ -138,6 +139,14 @@ pub trait ErasedScheme: Send + Sync {
     /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
     /// [`Shard::division`](crate::scheme::Shard::division).
     fn division(&self, _parameters: &[u8]) -> Result<Division> {
+        Err(Division::none(self.name()))
+    }
+
+    /// The work of an answer with these parameters, divided among machines.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::division`].
+    fn divided_work(&self, _parameters: &[u8]) -> Result<DividedWork> {
         Err(Division::none(self.name()))
     }
 

@@ -16,6 +16,7 @@ use super::{
     ErasedShard, ErasedState,
 };
 use crate::codec::Reader;
+use crate::cost::DividedWork;
 use crate::envelope::{self, Header, Kind};
 use crate::scheme::{
     Choice, Client, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire,
@@ -176,6 +177,10 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
 
     fn division(&self, parameters: &[u8]) -> Result<Division> {
         S::Shard::division(&S::Params::decode(parameters)?)
+    }
+
+    fn divided_work(&self, parameters: &[u8]) -> Result<DividedWork> {
+        S::Shard::work(&S::Params::decode(parameters)?)
     }
 
     fn load_shard(&self, slices: Range<usize>, source: &dyn SectionSource) -> Result<Box<dyn ErasedShard>> {

@@ -2,7 +2,7 @@
 //!
 //! Sizes are those of Theorem 12, in papir's encoding.
 
-use papir_core::cost::{Counts, Operation, Rates, Work};
+use papir_core::cost::{Counts, DividedWork, Operation, Rates, Work};
 use papir_core::scheme::Parameters as _;
 use papir_core::{Goal, Result, Sizes};
 use papir_kernels::bits::packed_len;
@@ -211,24 +211,38 @@ impl Params {
 
     /// Work of the verbs.
     pub(super) fn work(&self) -> Work {
+        let (layout, keys) = (&self.layout, self.key_elements().len());
+        let encryptions = layout.columns.div_ceil(layout.degree) + keys;
+        Work {
+            setup: self.preparing(2 * layout.pairs()),
+            query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
+            answer: self.answering().together(),
+            extract: Counts::new().with(Operation::Decrypt, layout.chunks as f64, 1),
+        }
+    }
+
+    /// Work of an answer. Slices are packs.
+    pub(super) fn answering(&self) -> DividedWork {
         let (layout, groups, keys) = (&self.layout, self.groups(), self.key_elements().len());
         let &Layout { degree, chunks, columns, .. } = layout;
-        let encryptions = columns.div_ceil(degree) + keys;
         let matrices = layout.packs() as f64 * self.matrix_bytes() as f64;
         // Polynomials in one variable that threads evaluate in parallel.
         let polynomials = layout.packs() / layout.interpolation.variables().next().unwrap_or(1);
         // Selector, keys and rows are unpacked, split into planes or lifted; results are rounded
         // and packed.
-        let words = 2 * columns + 2 * keys * degree + layout.rows() + 4 * chunks * degree;
-        Work {
-            setup: self.preparing(2 * layout.pairs()),
-            query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
-            answer: Counts::new()
+        let [read, taken, given] = [2 * columns + keys * degree, layout.rows(), (keys + 4 * chunks) * degree]
+            .map(|words| words as f64);
+        DividedWork {
+            slices: Counts::new()
                 .with(Operation::Select16, layout.matrix_bytes() as f64, groups)
                 .with(Operation::Matrix, matrices, groups)
-                .with(Operation::ExternalProduct, self.products(), polynomials)
-                .with(Operation::Word, words as f64, 1),
-            extract: Counts::new().with(Operation::Decrypt, chunks as f64, 1),
+                .with(Operation::Word, taken, 1),
+            shard: Counts::new().with(Operation::Word, read, 1),
+            combiner: Counts::new().with(Operation::ExternalProduct, self.products(), polynomials).with(
+                Operation::Word,
+                given,
+                1,
+            ),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use papir_core::cost::DividedWork;
 use papir_core::scheme::{Combiner, Shard};
 use papir_core::sections::SectionSource;
 use papir_core::{Division, Error, Progress, Result};
@@ -31,6 +32,10 @@ impl Shard<Inspire> for InspireShard {
     fn division(params: &Params) -> Result<Division> {
         let (layout, word_bits) = (params.layout(), params.rlwe().ring().modulus_bits());
         Ok(Division { words: layout.rows(), slice_words: layout.degree, word_bits })
+    }
+
+    fn work(params: &Params) -> Result<DividedWork> {
+        Ok(params.answering())
     }
 
     fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {

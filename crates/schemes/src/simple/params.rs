@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
-use papir_core::cost::{Counts, Operation, Work};
+use papir_core::cost::{Counts, DividedWork, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{Description, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
@@ -94,6 +94,17 @@ pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
 }
 
 impl SimpleParams {
+    /// Work of an answer: the server splits the query, multiplies, and rounds each row. Slices are row
+    /// groups, and the combiner only joins them.
+    pub(crate) fn answering(&self) -> DividedWork {
+        let Layout { rows, columns, .. } = self.layout;
+        DividedWork {
+            slices: work(&self.layout).answer.with(Operation::Word, rows as f64, 1),
+            shard: Counts::new().with(Operation::Word, 2.0 * columns as f64, 1),
+            combiner: Counts::new(),
+        }
+    }
+
     /// The matrix with `column_units` units in each column; a unit is the fewest records that fill
     /// whole bytes.
     ///
@@ -189,9 +200,7 @@ impl Parameters for SimpleParams {
 
     fn describe(&self) -> Description {
         let Layout { rows, columns, .. } = self.layout;
-        let work = work(&self.layout);
-        // The server also splits the query and rounds each row.
-        let answer = work.answer.with(Operation::Word, (2 * columns + rows) as f64, 1);
+        let (work, answer) = (work(&self.layout), self.answering().together());
         Description {
             scheme: NAME,
             privacy: Privacy::Private,

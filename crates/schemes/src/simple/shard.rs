@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use papir_core::cost::DividedWork;
 use papir_core::scheme::{Combiner, Shard};
 use papir_core::sections::SectionSource;
 use papir_core::{Division, Error, Progress, Result};
@@ -24,6 +25,10 @@ pub struct SimpleShard {
 impl Shard<Simple> for SimpleShard {
     fn division(params: &SimpleParams) -> Result<Division> {
         Ok(Division { words: params.layout.rows, slice_words: ROWS, word_bits: params.answer_bits() })
+    }
+
+    fn work(params: &SimpleParams) -> Result<DividedWork> {
+        Ok(params.answering())
     }
 
     fn load(params: SimpleParams, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {

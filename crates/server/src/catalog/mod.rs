@@ -131,6 +131,12 @@ impl Catalog {
         Candidates::new(self.versions(name)?).ok_or(DatabaseError::NotLoaded)
     }
 
+    /// The most bytes of queries that a request may have, to any database.
+    pub(crate) fn body_limit(&self) -> usize {
+        let candidates = self.slots.keys().filter_map(|name| self.candidates(name).ok());
+        candidates.map(|versions| versions.body_limit()).max().unwrap_or(0)
+    }
+
     /// All databases, if all are loaded. At the start, their earlier versions must be, too: until
     /// then, this service refuses queries that others answer.
     pub(crate) fn all(&self) -> Result<Vec<Arc<Database>>, DatabaseError> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use papir_client::{Connection, Options};
+use papir_client::{Connection, Freshness, Options};
 use papir_core::NoProgress;
 use papir_server::ServerConfig;
 use papir_store::{MergeOptions, Sign, UpdateOptions, merge, update_delta};
@@ -155,7 +155,7 @@ fn old_deltas_are_answered_for_a_while() {
     let file = build(directory.path(), "words.papir", 50, "a");
     publish(&file, "b", &[7], &[]);
     let server = watching(&file, Duration::from_secs(600));
-    let mut old = support::open(&server.url(), Some("words")).unwrap();
+    let mut old = fresh_within(&server, Duration::MAX);
     assert_eq!(old.get_key(&key(7)).unwrap(), Some(value(7, "b")));
     // More than the number of old snapshots that are kept.
     for salt in ["c", "d", "e", "f"] {
@@ -178,6 +178,54 @@ fn old_deltas_are_answered_for_a_while() {
     let delta_bytes = delta.unwrap().metadata().unwrap().len();
     let held = described["memory"]["snapshot"].as_u64().unwrap();
     assert!(held.abs_diff(file_bytes + 5 * delta_bytes) < file_bytes, "{held}");
+}
+
+/// A connection that looks for a newer version at this age of its own.
+fn fresh_within(server: &Running, age: Duration) -> Connection {
+    let options = Options {
+        database: Some("words".into()),
+        freshness: Freshness(age),
+        allow_not_private: true,
+        ..Options::default()
+    };
+    Connection::open_with(&server.url(), &options).unwrap()
+}
+
+#[test]
+fn a_connection_moves_to_newer_deltas_while_its_own_is_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = build(directory.path(), "words.papir", 50, "a");
+    publish(&file, "b", &[7], &[]);
+    let server = watching(&file, Duration::from_secs(600));
+    let [mut at_once, mut later] =
+        [Duration::ZERO, Duration::from_secs(600)].map(|age| fresh_within(&server, age));
+    let version = |connection: &Connection| connection.lookup().version();
+    let first = version(&at_once);
+    let fetched = at_once.costs().public_bytes;
+    assert_eq!(at_once.get_key(&key(7)).unwrap(), Some(value(7, "b")));
+    assert_eq!(
+        (version(&at_once), at_once.costs().public_bytes),
+        (first, fetched),
+        "nothing is fetched again"
+    );
+
+    let before = info(&server);
+    publish(&file, "c", &[7], &[]);
+    let before = until_changed(&server, &before);
+    assert_eq!(at_once.get_key(&key(7)).unwrap(), Some(value(7, "c")));
+    let fetched = at_once.costs().public_bytes - fetched;
+    assert_eq!(fetched, before["delta"]["public"].as_u64().unwrap(), "the delta's public part alone");
+    assert_eq!(later.get_key(&key(7)).unwrap(), Some(value(7, "b")), "of its version");
+    assert_eq!(version(&later), first);
+
+    // Also to a base without a delta, and on from it.
+    merge_delta(&file, None);
+    let merged = until_changed(&server, &before);
+    assert_eq!(at_once.get_key(&key(7)).unwrap(), Some(value(7, "c")));
+    assert_eq!(version(&at_once).to_string(), merged["version"].as_str().unwrap());
+    publish(&file, "d", &[7], &[]);
+    until_changed(&server, &merged);
+    assert_eq!(at_once.get_key(&key(7)).unwrap(), Some(value(7, "d")));
 }
 
 #[test]

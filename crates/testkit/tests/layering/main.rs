@@ -99,7 +99,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "papir-python",
-        &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-server", "papir-client"],
+        &[
+            "papir-core",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-plan",
+            "papir-store",
+            "papir-server",
+            "papir-client",
+            "papir-bench",
+        ],
     ),
     // Schemes that are not private. Only programs and measurements may use them.
     (

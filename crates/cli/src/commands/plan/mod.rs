@@ -1,6 +1,5 @@
 //! `papir plan`: recommends a scheme and predicts its cost.
 
-mod database;
 mod source;
 
 use std::io::Write;
@@ -12,18 +11,19 @@ use papir_bench::calibrate::{Config, calibrate};
 use papir_bench::check;
 use papir_core::cost::Rates;
 use papir_core::{FailureBound, Shape};
-use papir_lookup::{BucketTarget, Estimate, Lengths};
 use papir_plan::rates_file as rates;
 use papir_plan::rates_file::LoadedRates;
 use serde_json::json;
 
-use self::database::Database;
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
 use crate::plan_table;
-use papir_plan::changes::{self, ChangesPlan};
+use papir_plan::changes;
+use papir_plan::database::Database;
 use papir_plan::planner::{self, Choice, Demand};
+use papir_plan::report::as_json;
+use papir_plan::shards::{self, Machines};
 use papir_plan::units::{self, parse_bytes};
 
 /// Predict the cost of a database before building it.
@@ -78,6 +78,12 @@ pub(crate) struct Arguments {
     /// papir follow) and merged.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     changes_per_hour: Option<u64>,
+    /// Plan for a database on this many machines, each with --threads threads and --memory.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    shards: Option<u64>,
+    /// Speed of the network between these machines.
+    #[arg(long, value_name = "SPEED", default_value = "10Gbit", value_parser = speed, requires = "shards")]
+    network: f64,
     /// Lookups per client over which the one-time download is spread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     lookups: u64,
@@ -111,6 +117,8 @@ const EXAMPLES: &str = "Examples:
     papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
   State of 4 GiB that changes every 12 seconds:
     papir plan --keyed --records 60000000 --record-bytes 64 --changes-per-hour 1500000
+  State of 100 GiB on 8 machines of 16 cores:
+    papir plan --records 1677721600 --record-bytes 64 --shards 8 --threads 16 --memory 64GiB
   A wallet that makes 100 lookups among 10 million notes of 128 bytes:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
   The same with answers that fail with probability below 2^-128:
@@ -132,8 +140,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.check {
         check_predictions(arguments, &mut out)?;
     }
-    if let Some(database) = database(arguments)? {
-        plan(arguments, &database, &mut out)?;
+    if let Some((database, origin)) = database(arguments)? {
+        plan(arguments, &database, origin, &mut out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -192,25 +200,39 @@ fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), F
     Ok(check::write_table(out, &checked)?)
 }
 
-fn plan(arguments: &Arguments, database: &Database, out: &mut dyn Write) -> Result<(), Failure> {
+fn plan(
+    arguments: &Arguments,
+    database: &Database,
+    origin: Option<String>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let loaded = rates::load(arguments.rates.as_deref())?;
     let demand = demand(arguments, database, &loaded.rates);
-    let choice = planner::choose(&demand, &loaded.rates)?;
+    // A machine has a part of the database, so its memory limits none of these.
+    let memory = demand.memory.filter(|_| arguments.shards.is_none());
+    let choice = planner::choose(&Demand { memory, ..demand }, &loaded.rates)?;
+    let machines =
+        arguments.shards.map(|shards| Machines { shards: shards as usize, network: arguments.network });
+    let divided = machines.map(|machines| shards::plan(&demand, &loaded.rates, machines)).transpose()?;
     let changes = arguments
         .changes_per_hour
         .map(|changes| changes::plan(&choice, &demand, &loaded.rates, (changes, database.value_bytes)));
     let changes = changes.transpose()?.flatten();
     if arguments.json {
-        let object = as_json(arguments, database, &demand, &loaded, (&choice, changes.as_ref()));
+        let plans = (changes.as_ref(), divided.as_ref());
+        let object = as_json(database, &demand, loaded.origin, &choice, plans);
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    describe::print(&headline(database, &demand, &loaded), out)?;
+    describe::print(&headline(database, origin, &demand, &loaded), out)?;
     writeln!(out)?;
     plan_table::write(out, &choice, (!arguments.all).then_some(SHOWN))?;
     writeln!(out, "\nRecommended: {}", choice.reason())?;
     if let Some(clients) = arguments.clients {
         writeln!(out, "{}", capacity(&choice, clients))?;
+    }
+    if let Some(divided) = &divided {
+        plan_table::write_shards(out, divided)?;
     }
     match (arguments.changes_per_hour, &changes) {
         (Some(_), Some(changes)) => plan_table::write_changes(out, changes),
@@ -222,50 +244,44 @@ fn plan(arguments: &Arguments, database: &Database, out: &mut dyn Write) -> Resu
 fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
     Demand {
         failure: arguments.failure,
-        extra_bytes: database.layout_bytes,
-        lengths: database.lengths,
-        compressed_bytes: database.compressed_bytes,
         connection: (arguments.uplink, arguments.downlink),
         memory: arguments.memory,
         threads: arguments.threads.map_or(rates.threads(), |threads| threads as usize),
         lookups: arguments.lookups,
         batch: arguments.batch.map(|batch| batch as usize),
         load: arguments.clients.map(|clients| clients as f64),
-        ..Demand::new(database.shape, rates)
+        ..Demand::of(database, rates)
     }
 }
 
-/// The database that the arguments describe; `None` if there is nothing to plan.
-fn database(arguments: &Arguments) -> Result<Option<Database>, Failure> {
+/// The database that the arguments describe, and its source in words; `None` if there is nothing to plan.
+fn database(arguments: &Arguments) -> Result<Option<(Database, Option<String>)>, Failure> {
     if let Some(source) = &arguments.source {
         return source::survey(source, &arguments.columns, arguments.record_bytes).map(Some);
     }
     arguments.columns.refuse()?;
-    arguments.records.map(|records| described(arguments, records)).transpose()
+    arguments.records.map(|records| Ok((described(arguments, records)?, None))).transpose()
 }
 
 /// The database with this number of records or keys.
 fn described(arguments: &Arguments, records: u64) -> Result<Database, Failure> {
-    let (shape, layout_bytes, lengths) = match (arguments.record_bytes, arguments.record_bits) {
-        (Some(bytes), _) if arguments.keyed => {
-            let lengths = Lengths::equal(records, usize::try_from(bytes).unwrap_or(usize::MAX));
-            let table = Estimate::of(&lengths, BucketTarget::default())?;
-            (Shape::of_bytes(table.records, table.record_bytes)?, table.layout_bytes, Some(lengths))
-        }
-        (Some(bytes), _) => (Shape::of_bytes(records, bytes)?, 0, None),
-        (None, Some(bits)) => (Shape::new(records, bits)?, 0, None),
+    Ok(match (arguments.record_bytes, arguments.record_bits) {
+        (Some(bytes), _) if arguments.keyed => Database::of_keys(records, bytes)?,
+        (Some(bytes), _) => Database::of_records(Shape::of_bytes(records, bytes)?),
+        (None, Some(bits)) => Database::of_records(Shape::new(records, bits)?),
         (None, None) => {
             return Err(Failure::new("missing record length: give --record-bytes or --record-bits"));
         }
-    };
-    let keys = arguments.keyed.then_some(records);
-    let (estimated, compressed_bytes, origin) = (arguments.keyed, None, None);
-    let value_bytes = arguments.record_bytes.unwrap_or(shape.record_bytes() as u64);
-    Ok(Database { shape, lengths, value_bytes, compressed_bytes, layout_bytes, keys, estimated, origin })
+    })
 }
 
 /// The lines above the table: the requirements and the rates.
-fn headline(database: &Database, demand: &Demand, loaded: &LoadedRates) -> describe::Lines {
+fn headline(
+    database: &Database,
+    origin: Option<String>,
+    demand: &Demand,
+    loaded: &LoadedRates,
+) -> describe::Lines {
     let shape = database.shape;
     let total = units::bytes(shape.total_bytes());
     let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
@@ -277,7 +293,7 @@ fn headline(database: &Database, demand: &Demand, loaded: &LoadedRates) -> descr
         None => stored,
     };
     let (up, down) = (mbit(demand.connection.0), mbit(demand.connection.1));
-    let mut lines: describe::Lines = database.origin.iter().map(|origin| line("source", origin)).collect();
+    let mut lines: describe::Lines = origin.iter().map(|origin| line("source", origin)).collect();
     lines.extend([
         line("database", records),
         line("connection", format!("{up} up, {down} down; {} lookup(s) per client", demand.lookups)),
@@ -328,38 +344,6 @@ fn capacity(choice: &Choice, clients: u64) -> String {
 fn mbit_rounded(bits: f64) -> String {
     let mbit = bits / 1e6;
     if mbit < 100.0 { format!("{mbit:.2} Mbit/s") } else { format!("{mbit:.0} Mbit/s") }
-}
-
-fn as_json(
-    arguments: &Arguments,
-    database: &Database,
-    demand: &Demand,
-    loaded: &LoadedRates,
-    (choice, changes): (&Choice, Option<&ChangesPlan>),
-) -> serde_json::Value {
-    json!({
-        "records": demand.shape.records(),
-        "record_bits": demand.shape.record_bits(),
-        "keyed": database.keys.is_some(),
-        "keys": database.keys,
-        "batch": demand.batch,
-        "uplink_bits": demand.connection.0,
-        "downlink_bits": demand.connection.1,
-        "threads": demand.threads,
-        "lookups": demand.lookups,
-        "memory": demand.memory,
-        "failure": demand.failure.to_string(),
-        "rates": loaded.origin,
-        "offers": choice.offers().collect::<Vec<_>>(),
-        "left_out": choice.left_out,
-        "recommended": choice.best.scheme,
-        "reason": choice.reason(),
-        "changes": changes,
-        "group": choice.best.group,
-        "cores": arguments.clients.map(|clients| choice.best.cores(clients as f64)),
-        "receives_bits": arguments.clients.map(|clients| choice.best.bandwidth(clients as f64).0),
-        "sends_bits": arguments.clients.map(|clients| choice.best.bandwidth(clients as f64).1),
-    })
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use clap::Args;
+use papir_plan::database::Database;
 use papir_plan::units;
 use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
 
-use super::database::Database;
 use crate::bars::Bars;
 use crate::failure::Failure;
 
@@ -34,12 +34,12 @@ impl Columns {
     }
 }
 
-/// Reads a source.
+/// Reads a source. Returns its database, and the source in words.
 pub(super) fn survey(
     source: &Path,
     columns: &Columns,
     record_bytes: Option<u64>,
-) -> Result<Database, Failure> {
+) -> Result<(Database, Option<String>), Failure> {
     let format = Format::of(source);
     if format == Format::Raw && record_bytes.is_none() {
         return Err(Failure::at(
@@ -55,16 +55,14 @@ pub(super) fn survey(
         ..BuildOptions::new(source, source)
     };
     let found = survey_of(&options, &mut papir::system_rng(), &Bars::new())?;
-    Ok(Database {
-        shape: found.shape,
-        lengths: found.keyword.filter(|keys| keys.lookups == 1).map(|keys| keys.lengths),
-        value_bytes: found.keyword.map_or(found.shape.record_bytes() as u64, |keys| keys.lengths.mean()),
-        compressed_bytes: Some(found.compressed_bytes),
-        layout_bytes: found.keyword.map_or(0, |keys| keys.layout_bytes),
-        keys: found.keyword.map(|keys| keys.keys),
-        estimated: false,
-        origin: Some(origin(source, &found)),
-    })
+    let database = match found.keyword {
+        Some(keys) => {
+            Database::of_buckets(found.shape, (keys.keys, keys.lookups), keys.layout_bytes, keys.lengths)
+        }
+        None => Database::of_records(found.shape),
+    };
+    let database = Database { compressed_bytes: Some(found.compressed_bytes), ..database };
+    Ok((database, Some(origin(source, &found))))
 }
 
 /// The source in words.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use papir_core::cost::DividedWork;
 use papir_core::scheme::Shard;
 use papir_core::sections::SectionSource;
 use papir_core::{BlobSlice, Division, Progress, Result};
@@ -90,6 +91,10 @@ impl Shard<Inspire2> for Inspire2Shard {
             slice_words: slice_units(unit_words) * unit_words,
             word_bits: params.rlwe().ring().modulus_bits(),
         })
+    }
+
+    fn work(params: &Params) -> Result<DividedWork> {
+        Ok(params.answering())
     }
 
     fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {

@@ -2,7 +2,7 @@
 //!
 //! Sizes are those of Theorem 6, in papir's encoding.
 
-use papir_core::cost::{Counts, Operation, Work};
+use papir_core::cost::{Counts, DividedWork, Operation, Work};
 use papir_core::scheme::Parameters as _;
 use papir_core::{Goal, Result, Sizes};
 use papir_kernels::bits::packed_len;
@@ -172,25 +172,37 @@ impl Params {
     pub(super) fn work(&self) -> Work {
         let (degree, keys) = (self.literal.rlwe.degree, self.literal.key_words());
         let ([first, second], [packs, online]) = (self.selectors(), self.literal.packs());
-        let (database, groups) = (self.layout.matrix_bytes() as f64, self.layout.rows() / matvec_i16::ROWS);
         let encryptions = first.div_ceil(degree) + second.div_ceil(degree) + keys / degree;
-        let matrices = self.pack_bytes(0) + self.pack_bytes(1);
-        let online_packs = online as f64 * self.share_of_a_pack(2);
-        // Words of messages are unpacked, split, lifted or rounded.
-        let answer: usize = self.literal.answer_words().iter().sum();
-        let words = 2 * (first + second + keys + self.layout.rows() + self.digit_rows() + answer);
-        let setup = self.material_work(self.layout.blocks);
-        let (digits, digit_groups) = (2 * self.digit_words(), self.digit_rows() / matvec_i16::ROWS);
+        let (setup, database) = (self.material_work(self.layout.blocks), self.layout.matrix_bytes() as f64);
         Work {
             setup: setup.with(Operation::Encode16, database / 2.0, self.layout.columns),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
-            answer: Counts::new()
-                .with(Operation::Select16, database, groups)
-                .with(Operation::Select16, digits as f64, digit_groups)
-                .with(Operation::Matrix, matrices as f64, groups)
-                .with(Operation::Pack, online_packs, online)
-                .with(Operation::Word, words as f64, 1),
+            answer: self.answering().together(),
             extract: Counts::new().with(Operation::Decrypt, (packs + online + 1) as f64, 1),
+        }
+    }
+
+    /// Work of an answer. Slices are units of the first level; the second level is the combiner's.
+    pub(super) fn answering(&self) -> DividedWork {
+        let ([first, second], [_, online]) = (self.selectors(), self.literal.packs());
+        let (database, groups) = (self.layout.matrix_bytes() as f64, self.layout.rows() / matvec_i16::ROWS);
+        let (digits, digit_groups) = (2 * self.digit_words(), self.digit_rows() / matvec_i16::ROWS);
+        let online_packs = online as f64 * self.share_of_a_pack(2);
+        // Words of messages are unpacked, split, lifted or rounded.
+        let (keys, answer) = (self.literal.key_words(), self.literal.answer_words().iter().sum::<usize>());
+        let [read, taken, given] = [first + keys, self.layout.rows(), second + self.digit_rows() + answer]
+            .map(|words| 2.0 * words as f64);
+        DividedWork {
+            slices: Counts::new()
+                .with(Operation::Select16, database, groups)
+                .with(Operation::Matrix, self.pack_bytes(0) as f64, groups)
+                .with(Operation::Word, taken, 1),
+            shard: Counts::new().with(Operation::Word, read, 1),
+            combiner: Counts::new()
+                .with(Operation::Select16, digits as f64, digit_groups)
+                .with(Operation::Matrix, self.pack_bytes(1) as f64, groups)
+                .with(Operation::Pack, online_packs, online)
+                .with(Operation::Word, given, 1),
         }
     }
 

@@ -19,7 +19,7 @@ const LOOKUPS: usize = 200;
 /// Most measurements of lookups without strangers and among them.
 const ROUNDS: usize = 5;
 /// Pause of a stranger between two requests, so that all of them need little of the processor.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// What the strangers send, and what they did.
 struct Strangers<'a> {

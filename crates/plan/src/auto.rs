@@ -1,0 +1,52 @@
+//! The choice of scheme and parameters for records that are at hand: `papir build --scheme auto`.
+
+use papir_core::cost::Rates;
+use papir_core::{Error, FailureBound, Records, Result as CoreResult, Shape};
+use papir_lookup::{BucketTarget, Estimate, Lengths, Result as LookupResult};
+
+use crate::demand::Demand;
+use crate::planner::{self, Choice};
+
+/// The value of `--scheme` that chooses so.
+pub const AUTO: &str = "auto";
+
+/// Chooses by the planner, for a client alone with the default connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Auto<'a> {
+    /// The largest allowed probability that an answer does not decode.
+    pub failure: FailureBound,
+    /// The machine's rates.
+    pub rates: &'a Rates,
+}
+
+impl Auto<'_> {
+    /// The buckets of the scheme that is best for these lengths of values. Their compressed size is not
+    /// known yet, so the scheme `download` is weighed in [`Self::scheme`], in the records as they are.
+    ///
+    /// # Errors
+    /// Errors of a table of these lengths, and [`Error::Parameters`] if no scheme takes it.
+    pub fn bucket(&self, lengths: &Lengths) -> LookupResult<BucketTarget> {
+        let table = Estimate::of(lengths, BucketTarget::default())?;
+        let shape = Shape::of_bytes(table.records, table.record_bytes)?;
+        let (lengths, extra_bytes) = (Some(*lengths), table.layout_bytes);
+        let demand = Demand { failure: self.failure, lengths, extra_bytes, ..Demand::new(shape, self.rates) };
+        let chosen = self.choose(&demand)?.best.bucket_bytes;
+        Ok(chosen.map_or_else(BucketTarget::default, |bytes| BucketTarget::Grow(bytes as u32)))
+    }
+
+    /// The scheme and parameters for records.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] if no scheme takes them, and errors of the records.
+    pub fn scheme(&self, records: &dyn Records) -> CoreResult<Choice> {
+        let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
+        let demand =
+            Demand { failure: self.failure, compressed_bytes, ..Demand::new(records.shape(), self.rates) };
+        self.choose(&demand)
+    }
+
+    fn choose(&self, demand: &Demand) -> CoreResult<Choice> {
+        let refused = |error: crate::Error| Error::Parameters { scheme: AUTO, reason: error.to_string() };
+        planner::choose(demand, self.rates).map_err(refused)
+    }
+}

@@ -1,0 +1,68 @@
+//! The database to plan for.
+
+use papir_core::{Result as CoreResult, Shape};
+use papir_lookup::{BucketTarget, Estimate, Lengths};
+
+use crate::error::of_core;
+
+/// Records or keys, which are known or estimated.
+#[derive(Clone, Copy, Debug)]
+pub struct Database {
+    /// Records of the scheme's database; of a keyed one, its buckets of the default length.
+    pub shape: Shape,
+    /// Lengths of the values of a keyed database, unless its buckets are fixed.
+    pub lengths: Option<Lengths>,
+    /// The mean length of a value, or the length of a record without keys, in bytes.
+    pub value_bytes: u64,
+    /// Bytes of all records, compressed; `None` if they are not known.
+    pub compressed_bytes: Option<u64>,
+    /// Bytes of the layout of the keys.
+    pub layout_bytes: u64,
+    /// Number of keys; `None` if records are looked up by number.
+    pub keys: Option<u64>,
+    /// Set if the shape is an estimate.
+    pub estimated: bool,
+}
+
+impl Database {
+    /// Records that are looked up by number.
+    pub fn of_records(shape: Shape) -> Self {
+        Self {
+            shape,
+            lengths: None,
+            value_bytes: shape.record_bytes() as u64,
+            compressed_bytes: None,
+            layout_bytes: 0,
+            keys: None,
+            estimated: false,
+        }
+    }
+
+    /// `keys` keys that are arranged in buckets, with a layout of `layout_bytes` bytes. A lookup fetches
+    /// `lookups` buckets.
+    pub fn of_buckets(
+        buckets: Shape,
+        (keys, lookups): (u64, u64),
+        layout_bytes: u64,
+        lengths: Lengths,
+    ) -> Self {
+        Self {
+            lengths: (lookups == 1).then_some(lengths),
+            value_bytes: lengths.mean(),
+            layout_bytes,
+            keys: Some(keys),
+            ..Self::of_records(buckets)
+        }
+    }
+
+    /// Keys with values of `value_bytes` bytes. The table is estimated.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for values that no table takes.
+    pub fn of_keys(keys: u64, value_bytes: u64) -> CoreResult<Self> {
+        let lengths = Lengths::equal(keys, usize::try_from(value_bytes).unwrap_or(usize::MAX));
+        let table = Estimate::of(&lengths, BucketTarget::default()).map_err(of_core)?;
+        let buckets = Shape::of_bytes(table.records, table.record_bytes)?;
+        Ok(Self { estimated: true, ..Self::of_buckets(buckets, (keys, 1), table.layout_bytes, lengths) })
+    }
+}

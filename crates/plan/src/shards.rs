@@ -1,0 +1,221 @@
+//! Plans a database on several machines.
+
+use papir_core::cost::{DividedWork, Rates};
+use papir_core::{Division, Result as CoreResult};
+use papir_schemes::registry;
+use serde::Serialize;
+
+use crate::demand::Demand;
+use crate::offer::Offer;
+use crate::planner::{self, Choice, LeftOut};
+use crate::{Error, Result, units};
+
+/// Seconds of the calls to all shards for a query, besides sending it: measured with Ray on one machine.
+const CALL_S: f64 = 5e-3;
+/// Queries that shards and front answer together under load.
+const GROUP: usize = 16;
+
+/// Machines of equal kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Machines {
+    /// Number of shards, each on a machine of its own.
+    pub shards: usize,
+    /// Speed of the network between them, in bits per second.
+    pub network: f64,
+}
+
+/// The part of one machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShardOffer {
+    /// Number of its slices.
+    pub slices: usize,
+    /// Bytes that it keeps in memory, without the program itself.
+    pub memory_bytes: u64,
+    /// Seconds of its part of an answer on a machine that does nothing else.
+    pub answer_s: f64,
+}
+
+/// Predicted costs of a database on several machines.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShardsPlan {
+    /// True: nothing of it was measured.
+    pub predicted: bool,
+    /// The scheme and its parameters, with the costs on a single machine.
+    pub single: Offer,
+    /// Slices of the database.
+    pub slices: usize,
+    /// The shards.
+    pub shards: Vec<ShardOffer>,
+    /// Seconds of the machine in front: it reads the query, and combines the parts of the answer.
+    pub front_s: f64,
+    /// Bytes that the machine in front keeps in memory.
+    pub front_memory_bytes: u64,
+    /// Seconds of calls and transfers between the machines.
+    pub calls_s: f64,
+    /// Seconds of an answer: the slowest shard, the front and the calls.
+    pub answer_s: f64,
+    /// Seconds of a lookup.
+    pub lookup_s: f64,
+    /// Lookups per second that all machines together keep up with, one of them in front.
+    pub lookups_per_second: f64,
+}
+
+impl ShardsPlan {
+    /// The costs of an offer, divided.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for a scheme that cannot be divided, and
+    /// [`papir_core::Error::OutOfBounds`] for more machines than slices.
+    fn of(offer: &Offer, demand: &Demand, rates: &Rates, machines: Machines) -> CoreResult<Self> {
+        let scheme = registry::by_name(offer.scheme)?;
+        let (division, work) = (scheme.division(&offer.encoded)?, scheme.divided_work(&offer.encoded)?);
+        let ranges = division.split(machines.shards)?;
+        let threads = demand.threads;
+        let of_shard = |slices: usize| {
+            let share = slices as f64 / division.slices() as f64;
+            ShardOffer {
+                slices,
+                memory_bytes: (share * (offer.memory_bytes - offer.hint_bytes) as f64) as u64,
+                answer_s: share * work.slices.seconds(rates, threads) + work.shard.seconds(rates, threads),
+            }
+        };
+        let shards: Vec<ShardOffer> = ranges.iter().map(|range| of_shard(range.len())).collect();
+        let slowest = shards.iter().map(|shard| shard.answer_s).fold(0.0, f64::max);
+        let front_s = work.combiner.seconds(rates, threads);
+        let calls_s = CALL_S + 8.0 * between_bytes(offer, &division, machines) / machines.network;
+        let answer_s = slowest + front_s + calls_s;
+        Ok(Self {
+            predicted: true,
+            slices: division.slices(),
+            front_s,
+            front_memory_bytes: offer.hint_bytes,
+            calls_s,
+            answer_s,
+            lookup_s: answer_s + offer.client_s + offer.transfer_s + offer.public_s,
+            lookups_per_second: rate(
+                &work,
+                rates,
+                threads,
+                shards.iter().map(|shard| shard.slices).max(),
+                &division,
+            )
+            .min(machines.network / (8.0 * between_bytes(offer, &division, machines))),
+            shards,
+            single: offer.clone(),
+        })
+    }
+
+    /// The choice and its costs, in a sentence.
+    pub fn reason(&self) -> String {
+        let memory = self.shards.iter().map(|shard| shard.memory_bytes).max().unwrap_or(0);
+        format!(
+            "{} on {} machines with {} of memory each, predicted: an answer takes {} ({} on one machine), a lookup \
+             {}; together they keep up with {:.0} lookups per second.",
+            self.single.name(),
+            self.shards.len(),
+            units::bytes(memory),
+            units::seconds(self.answer_s),
+            units::seconds(self.single.answer_s),
+            units::seconds(self.lookup_s),
+            self.lookups_per_second,
+        )
+    }
+}
+
+/// Bytes that the machine in front sends and receives for a query.
+fn between_bytes(offer: &Offer, division: &Division, machines: Machines) -> f64 {
+    (machines.shards as u64 * offer.upload_bytes + (division.words * division.word_bytes()) as u64) as f64
+}
+
+/// Lookups per second of the busiest machine, a shard with `most` slices or the one in front.
+fn rate(work: &DividedWork, rates: &Rates, threads: usize, most: Option<usize>, division: &Division) -> f64 {
+    let share = most.unwrap_or(0) as f64 / division.slices() as f64;
+    let shard = share * work.slices.group_seconds(rates, GROUP) + work.shard.group_seconds(rates, GROUP);
+    threads as f64 / shard.max(work.combiner.group_seconds(rates, GROUP))
+}
+
+/// Chooses the parameters with the least time of a lookup on these machines. The demand's memory and
+/// threads are those of each.
+///
+/// # Errors
+/// [`Error::NothingFits`] with the reason of each scheme.
+pub fn plan(demand: &Demand, rates: &Rates, machines: Machines) -> Result<ShardsPlan> {
+    let Choice { best, others, mut left_out } = planner::choose(&Demand { memory: None, ..*demand }, rates)?;
+    let mut plans = Vec::new();
+    for offer in std::iter::once(&best).chain(&others) {
+        match ShardsPlan::of(offer, demand, rates, machines) {
+            Ok(plan) if plan.shards.iter().all(|shard| demand.fits(shard.memory_bytes)) => plans.push(plan),
+            Ok(_) => left_out.push(leave_out(offer, "a part of it does not fit in the memory of a machine")),
+            Err(error) => left_out.push(leave_out(offer, error)),
+        }
+    }
+    let least = plans.into_iter().min_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
+    least.ok_or_else(|| {
+        let (database, reasons) = (format!("{} shards", machines.shards), reasons(&left_out));
+        Error::NothingFits { database, reasons }
+    })
+}
+
+fn leave_out(offer: &Offer, reason: impl ToString) -> LeftOut {
+    LeftOut { scheme: offer.scheme, parameters: offer.parameters.clone(), reason: reason.to_string() }
+}
+
+/// The first reason of each scheme.
+fn reasons(left_out: &[LeftOut]) -> String {
+    let mut first: Vec<&LeftOut> = Vec::new();
+    for one in left_out {
+        if first.iter().all(|other| other.scheme != one.scheme) {
+            first.push(one);
+        }
+    }
+    first.iter().map(|one| format!("{}: {}", one.scheme, one.reason)).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::Shape;
+
+    use super::*;
+
+    /// A machine on which every operation takes a nanosecond.
+    fn rates() -> Rates {
+        Rates::new(2, |_| 1e-9, |_| 1e-9).unwrap()
+    }
+
+    fn demand() -> Demand {
+        Demand::new(Shape::of_bytes(1 << 20, 64).unwrap(), &rates())
+    }
+
+    fn planned(shards: usize) -> ShardsPlan {
+        plan(&demand(), &rates(), Machines { shards, network: 1e10 }).unwrap()
+    }
+
+    #[test]
+    fn shards_have_all_slices_and_share_the_memory() {
+        let plan = planned(4);
+        assert_eq!(plan.shards.iter().map(|shard| shard.slices).sum::<usize>(), plan.slices);
+        let memory: u64 = plan.shards.iter().map(|shard| shard.memory_bytes).sum();
+        let single = plan.single.memory_bytes - plan.single.hint_bytes;
+        assert!(memory.abs_diff(single) <= 4, "{memory}, {single}");
+    }
+
+    #[test]
+    fn more_machines_answer_sooner_and_more_often() {
+        let [one, four] = [1, 4].map(planned);
+        assert!(four.answer_s < one.answer_s && four.lookups_per_second > one.lookups_per_second);
+        // A single shard does the work of the single machine, besides the calls.
+        let same = (one.shards[0].answer_s + one.front_s) / one.single.answer_s;
+        assert!((same - 1.0).abs() < 1e-9, "{same}");
+    }
+
+    #[test]
+    fn machines_that_are_too_small_or_too_many_are_refused() {
+        let small = Demand { memory: Some(1 << 10), ..demand() };
+        let refused = plan(&small, &rates(), Machines { shards: 2, network: 1e10 }).unwrap_err().to_string();
+        assert!(refused.contains("memory of a machine"), "{refused}");
+        let many = Machines { shards: 1 << 30, network: 1e10 };
+        let refused = plan(&demand(), &rates(), many).unwrap_err().to_string();
+        assert!(refused.contains("number of slices"), "{refused}");
+    }
+}

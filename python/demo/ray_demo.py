@@ -1,0 +1,81 @@
+"""One database on four actors of Ray, one of which is killed: run by `make demo-ray`."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import ray
+
+import pypapir
+import pypapir.ray
+
+SHARDS = 4
+PORT = 8000
+LOOKUPS = 12
+
+
+def main(program: str, source: Path) -> None:
+    with source.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    key, value = rows[0].keys()
+    expected = {row[key]: row[value] for row in rows}
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "passwords.parquet"
+        pq.write_table(pa.Table.from_pylist(rows), table)
+        print(f"{len(rows)} rows in {table.name}")
+        built = pypapir.build(table, Path(folder) / "passwords.papir", key=key, value=value)
+        print(f"{built.scheme}, version {built.version}: {built.snapshot_bytes >> 20} MiB")
+
+        ray.init(num_cpus=SHARDS + 2, include_dashboard=False, log_to_driver=False)
+        shards = pypapir.ray.Shards.start(built.path, SHARDS)
+        processes = ray.get([actor.process.remote() for actor in shards.actors])
+        url = pypapir.ray.serve(shards, port=PORT)
+        print(f"{SHARDS} shards in processes {processes}, served at {url}")
+
+        keys = [row[key] for row in rows[:: len(rows) // LOOKUPS]][:LOOKUPS]
+        look_up(program, url, keys[:4], expected)
+
+        print(f"process {processes[1]} is killed")
+        killed = time.monotonic()
+        whole = threading.Thread(target=wait_until_whole, args=(shards, processes[1], killed))
+        os.kill(processes[1], signal.SIGKILL)
+        whole.start()
+        look_up(program, url, keys[4:], expected)
+        whole.join()
+        now = ray.get([actor.process.remote() for actor in shards.actors])
+        assert len(set(now)) == SHARDS and processes[1] not in now
+        shards.close()
+        ray.shutdown()
+    print(f"The service is whole again: {SHARDS} of {SHARDS} shards, and all {LOOKUPS} lookups were right.")
+
+
+def look_up(program: str, url: str, keys: list[str], expected: dict[str, str]) -> None:
+    """Looks keys up by the program, one by one."""
+    for key in keys:
+        start = time.monotonic()
+        found = subprocess.run([program, "get", url, "--", key], check=True, capture_output=True, text=True)
+        assert found.stdout.rstrip("\n") == expected[key], (key, found.stdout)
+        print(f"  papir get {url} {key}: {found.stdout.strip()}  ({time.monotonic() - start:.2f} s)")
+
+
+def wait_until_whole(shards: pypapir.ray.Shards, gone: int, killed: float) -> None:
+    """Says how long the killed actor was away."""
+    while True:
+        try:
+            if ray.get(shards.actors[1].process.remote()) != gone:
+                print(f"its shard is back after {time.monotonic() - killed:.1f} s")
+                return
+        except ray.exceptions.RayActorError:
+            time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,71 @@
+"""Plans, and measurements of schemes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pypapir
+
+
+def test_a_plan_names_costs_and_reasons() -> None:
+    plan = pypapir.plan(records=1_000_000, record_bytes=64, clients=50, changes_per_hour=1000)
+    assert plan.best == plan.offers[0]
+    assert plan.best.lookup_s == min(offer.lookup_s for offer in plan.offers)
+    assert plan.best.scheme in plan.reason
+    assert plan.cores is not None and plan.cores >= 1
+    assert plan.changes is not None and plan.changes["changes_per_hour"] == 1000
+    reasons = {one.scheme: one.reason for one in plan.left_out}
+    assert "ticket" in reasons["zip"]
+    frame = plan.frame()
+    assert list(frame["scheme"]) == [offer.scheme for offer in plan.offers]
+
+
+def test_a_plan_of_a_source_is_what_a_build_prepares(tmp_path: Path) -> None:
+    words = {f"word {i}": "meaning" * (i % 9) for i in range(3000)}
+    plan = pypapir.plan(words)
+    built = pypapir.build(words, tmp_path / "w.papir", scheme="auto")
+    assert built.scheme == plan.best.scheme
+    for source in [np.zeros((3000, 16), np.uint8), tmp_path / "w.bin"]:
+        (tmp_path / "w.bin").write_bytes(bytes(48_000))
+        plan = pypapir.plan(source, record_bytes=16)
+        assert (plan.records, plan.record_bits) == (3000, 128)
+
+
+def test_an_array_is_built_with_the_scheme_of_its_plan(tmp_path: Path) -> None:
+    rows = np.random.default_rng(7).integers(0, 256, (5000, 32), dtype=np.uint8)
+    built = pypapir.build(rows, tmp_path / "w.papir", scheme="auto")
+    assert built.scheme == pypapir.plan(rows).best.scheme
+    assert pypapir.open(tmp_path / "w.papir").get_index(77) == rows[77].tobytes()
+    with pytest.raises(ValueError, match="neither goal, params nor memory"):
+        pypapir.build(rows, tmp_path / "w.papir", scheme="auto", goal="min-time")
+
+
+def test_a_plan_for_several_machines_is_a_prediction() -> None:
+    plan = pypapir.plan(records=1 << 30, record_bytes=64, shards=8, threads=16, memory=64 << 30)
+    divided = plan.divided
+    assert divided is not None and divided.predicted
+    assert len(divided.shards) == 8
+    assert sum(shard.slices for shard in divided.shards) == divided.slices
+    assert divided.answer_s < divided.single.answer_s
+
+
+def test_what_cannot_be_planned_is_refused() -> None:
+    with pytest.raises(ValueError, match="either a source or the number of records"):
+        pypapir.plan()
+    with pytest.raises(ValueError, match="record_bytes"):
+        pypapir.plan(records=10)
+    with pytest.raises(pypapir.Error, match="nothing can serve"):
+        pypapir.plan(records=1_000_000, record_bytes=64, memory=1000)
+
+
+def test_schemes_are_measured_side_by_side() -> None:
+    bench = pypapir.bench(["simple", "plain", "double"], records=4096, record_bytes=32, runs=1)
+    assert [one.scheme for one in bench.measurements] == ["simple", "plain"]
+    assert "at most 64" in bench.refused["double"]
+    simple, plain = bench.measurements
+    assert simple.correct and simple.upload_bytes > plain.upload_bytes
+    assert simple.security_bits is not None and plain.security_bits is None
+    assert list(bench.frame()["answer_ms"]) == [simple.answer_ms, plain.answer_ms]
+    with pytest.raises(pypapir.Error, match="unknown|expected"):
+        pypapir.bench("no such scheme", records=4096, record_bytes=32)
