@@ -21,6 +21,7 @@ fn the_package_passes_its_tests() {
             .args(arguments)
             .current_dir(&package)
             .env("PYTHONPATH", &package)
+            .env("PAPIR", program())
             .env("RAY_USAGE_STATS_ENABLED", "0")
             .env("JUPYTER_RUNTIME_DIR", package.join("jupyter"))
             .env("IPYTHONDIR", package.join("ipython"));
@@ -76,7 +77,7 @@ fn staged(folder: &Path, target: &Path) -> PathBuf {
     let package = target.join("python/package");
     let _ = fs::remove_dir_all(&package);
     copy(&folder.join("pypapir"), &package.join("pypapir"));
-    for more in ["tests", "notebooks", "deploy"] {
+    for more in ["tests", "examples", "demo", "notebooks", "deploy"] {
         copy(&folder.join(more), &package.join(more));
     }
     copy(&folder.join("../docs"), &package.join("docs"));
@@ -85,6 +86,14 @@ fn staged(folder: &Path, target: &Path) -> PathBuf {
     fs::hard_link(&library, package.join("pypapir/_native.abi3.so"))
         .unwrap_or_else(|error| panic!("{}: {error}", library.display()));
     package
+}
+
+/// The program, which tests of the whole workspace build.
+fn program() -> PathBuf {
+    // The test is in `TARGET/PROFILE/deps`.
+    let program = env::current_exe().unwrap().ancestors().nth(2).unwrap().join("papir");
+    assert!(program.exists(), "{} is missing: run the tests of the whole workspace", program.display());
+    program
 }
 
 fn library_name() -> String {
