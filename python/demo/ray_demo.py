@@ -31,7 +31,7 @@ def main(program: str, source: Path) -> None:
         table = Path(folder) / "passwords.parquet"
         pq.write_table(pa.Table.from_pylist(rows), table)
         print(f"{len(rows)} rows in {table.name}")
-        built = pypapir.build(table, Path(folder) / "passwords.papir", key=key, value=value)
+        built = pypapir.build(table, Path(folder) / "passwords.papir", key=key, value=value, shards=SHARDS)
         print(f"{built.scheme}, version {built.version}: {built.snapshot_bytes >> 20} MiB")
 
         ray.init(num_cpus=SHARDS + 2, include_dashboard=False, log_to_driver=False)

@@ -54,6 +54,7 @@ def build(
     name: str | None = None,
     verifiable: bool = False,
     memory: int | None = None,
+    shards: int | None = None,
     progress: bool | ProgressFunction = False,
 ) -> Built:
     """Builds a snapshot, as `papir build` does.
@@ -70,6 +71,7 @@ def build(
         name: The database's name; by default the file's stem.
         verifiable: Adds proofs to records.
         memory: The most memory of the build in bytes, for databases larger than memory.
+        shards: Takes the scheme and parameters that `plan` recommends for as many machines.
         progress: True for a bar of tqdm, or a function.
 
     Raises:
@@ -88,6 +90,7 @@ def build(
             memory=memory,
             name=name,
             params=params,
+            shards=shards,
             progress=report,
         )
     return Built(path=os.fspath(out), **built)

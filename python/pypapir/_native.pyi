@@ -20,6 +20,7 @@ def build(
     memory: int | None,
     name: str | None,
     params: str | None,
+    shards: int | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> dict[str, Any]: ...
 

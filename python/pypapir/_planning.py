@@ -84,7 +84,6 @@ class DividedPlan:
     shards: list[ShardOffer]
     front_s: float
     """Seconds of the machine in front, which combines the parts of an answer."""
-    front_memory_bytes: int
     calls_s: float
     """Seconds of calls and transfers between the machines."""
     answer_s: float

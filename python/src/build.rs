@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use papir_plan::auto::{AUTO, Auto};
 use papir_plan::rates_file;
+use papir_plan::shards::{DEFAULT_NETWORK, Machines};
 use papir_schemes::registry;
 use papir_store::{
     BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, build_announced, build_records, build_with,
@@ -22,7 +23,7 @@ const DEFAULT_SCHEME: &str = "inspire";
 
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, progress))]
+#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, progress))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn build<'py>(
     py: Python<'py>,
@@ -36,10 +37,16 @@ pub(crate) fn build<'py>(
     memory: Option<u64>,
     name: Option<String>,
     params: Option<String>,
+    shards: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut options, source) = Source::options(&source, out, (key, values))?;
-    options.scheme = scheme.unwrap_or_else(|| DEFAULT_SCHEME.to_owned());
+    let machines = shards.map(|shards| Machines { shards, network: DEFAULT_NETWORK });
+    let default = if machines.is_some() { AUTO } else { DEFAULT_SCHEME };
+    options.scheme = scheme.unwrap_or_else(|| default.to_owned());
+    if machines.is_some() && options.scheme != AUTO {
+        return Err(PyValueError::new_err("shards choose the scheme: expected no other"));
+    }
     if options.scheme == AUTO && [goal.is_some(), params.is_some(), memory.is_some()].contains(&true) {
         let message = "scheme=\"auto\" chooses by time: expected neither goal, params nor memory";
         return Err(PyValueError::new_err(message));
@@ -49,7 +56,7 @@ pub(crate) fn build<'py>(
     }
     (options.verifiable, options.memory, options.name, options.params) = (verifiable, memory, name, params);
     let built = match source {
-        Source::Rows if options.scheme == AUTO => build_auto(py, &options, progress)?,
+        Source::Rows if options.scheme == AUTO => build_auto(py, &options, machines, progress)?,
         Source::Rows => run(py, |interrupt| {
             let reporter = Reporter::new(interrupt, progress);
             build_announced(&options, &|_| Ok(()), &mut papir_client::system_rng(), &reporter)
@@ -58,8 +65,8 @@ pub(crate) fn build<'py>(
             let records = array.rows()?;
             if options.scheme == AUTO {
                 let auto = rates_file::load(None).map_err(of_plan)?;
-                let auto = Auto { failure: options.failure, rates: &auto.rates };
-                let best = run(py, |_| auto.scheme(&records))?.map_err(of_core)?.best;
+                let auto = Auto { failure: options.failure, rates: &auto.rates, machines };
+                let (best, _) = run(py, |_| auto.scheme(&records))?.map_err(of_core)?;
                 (options.scheme, options.params) = (best.scheme.to_owned(), Some(best.parameters));
             }
             run(py, |interrupt| {
@@ -75,14 +82,15 @@ pub(crate) fn build<'py>(
 fn build_auto(
     py: Python<'_>,
     options: &BuildOptions,
+    machines: Option<Machines>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<papir_store::Result<BuildReport>> {
     let loaded = rates_file::load(None).map_err(of_plan)?;
-    let auto = Auto { failure: options.failure, rates: &loaded.rates };
+    let auto = Auto { failure: options.failure, rates: &loaded.rates, machines };
     run(py, |interrupt| {
         let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
         let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
-            let best = auto.scheme(records)?.best;
+            let (best, _) = auto.scheme(records)?;
             registry::by_name(best.scheme)?.setup_resumable(&best.encoded, records, scratch, rng, progress)
         };
         let reporter = Reporter::new(interrupt, progress);

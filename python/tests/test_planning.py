@@ -50,6 +50,15 @@ def test_a_plan_for_several_machines_is_a_prediction() -> None:
     assert divided.answer_s < divided.single.answer_s
 
 
+def test_a_build_for_several_machines_can_be_divided(tmp_path: Path) -> None:
+    words = {f"word {i}": f"meaning {i}" for i in range(3000)}
+    pypapir.build(words, tmp_path / "w.papir", shards=4)
+    _, parts = pypapir._native.slices(tmp_path / "w.papir", 4)
+    assert len(parts) == 4
+    with pytest.raises(ValueError, match="expected no other"):
+        pypapir.build(words, tmp_path / "w.papir", shards=4, scheme="simple")
+
+
 def test_what_cannot_be_planned_is_refused() -> None:
     with pytest.raises(ValueError, match="either a source or the number of records"):
         pypapir.plan()

@@ -81,19 +81,13 @@ pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -
 /// I/O errors from `out`.
 pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(), Failure> {
     writeln!(out, "\nOn {} machines, predicted: {} slices", plan.shards.len(), plan.slices)?;
-    let row = |name: String, slices: String, memory: u64, answer: f64| {
-        vec![name, slices, units::bytes(memory), units::seconds(answer)]
-    };
     let mut lines = vec![["machine", "slices", "memory", "answer"].map(str::to_owned).to_vec()];
     for (number, shard) in plan.shards.iter().enumerate() {
-        lines.push(row(
-            format!("shard {number}"),
-            shard.slices.to_string(),
-            shard.memory_bytes,
-            shard.answer_s,
-        ));
+        let (memory, answer) = (units::bytes(shard.memory_bytes), units::seconds(shard.answer_s));
+        lines.push(vec![format!("shard {number}"), shard.slices.to_string(), memory, answer]);
     }
-    lines.push(row("front".to_owned(), "-".to_owned(), plan.front_memory_bytes, plan.front_s));
+    let dash = || "-".to_owned();
+    lines.push(vec!["front".to_owned(), dash(), dash(), units::seconds(plan.front_s)]);
     papir_bench::report::write_columns(out, &lines)?;
     Ok(writeln!(out, "\nRecommended: {}", plan.reason())?)
 }

@@ -5,7 +5,9 @@ use papir_core::{Error, FailureBound, Records, Result as CoreResult, Shape};
 use papir_lookup::{BucketTarget, Estimate, Lengths, Result as LookupResult};
 
 use crate::demand::Demand;
-use crate::planner::{self, Choice};
+use crate::offer::Offer;
+use crate::planner;
+use crate::shards::{self, Machines};
 
 /// The value of `--scheme` that chooses so.
 pub const AUTO: &str = "auto";
@@ -17,6 +19,8 @@ pub struct Auto<'a> {
     pub failure: FailureBound,
     /// The machine's rates.
     pub rates: &'a Rates,
+    /// The machines that will share the database; `None` for one that has all of it.
+    pub machines: Option<Machines>,
 }
 
 impl Auto<'_> {
@@ -30,23 +34,28 @@ impl Auto<'_> {
         let shape = Shape::of_bytes(table.records, table.record_bytes)?;
         let (lengths, extra_bytes) = (Some(*lengths), table.layout_bytes);
         let demand = Demand { failure: self.failure, lengths, extra_bytes, ..Demand::new(shape, self.rates) };
-        let chosen = self.choose(&demand)?.best.bucket_bytes;
+        let chosen = self.choose(&demand)?.0.bucket_bytes;
         Ok(chosen.map_or_else(BucketTarget::default, |bytes| BucketTarget::Grow(bytes as u32)))
     }
 
-    /// The scheme and parameters for records.
+    /// The scheme and parameters for records, and the reason in a sentence.
     ///
     /// # Errors
     /// [`Error::Parameters`] if no scheme takes them, and errors of the records.
-    pub fn scheme(&self, records: &dyn Records) -> CoreResult<Choice> {
+    pub fn scheme(&self, records: &dyn Records) -> CoreResult<(Offer, String)> {
         let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
         let demand =
             Demand { failure: self.failure, compressed_bytes, ..Demand::new(records.shape(), self.rates) };
         self.choose(&demand)
     }
 
-    fn choose(&self, demand: &Demand) -> CoreResult<Choice> {
-        let refused = |error: crate::Error| Error::Parameters { scheme: AUTO, reason: error.to_string() };
-        planner::choose(demand, self.rates).map_err(refused)
+    fn choose(&self, demand: &Demand) -> CoreResult<(Offer, String)> {
+        let chosen = match self.machines {
+            None => planner::choose(demand, self.rates).map(|choice| (choice.best.clone(), choice.reason())),
+            Some(machines) => {
+                shards::plan(demand, self.rates, machines).map(|plan| (plan.single.clone(), plan.reason()))
+            }
+        };
+        chosen.map_err(|error| Error::Parameters { scheme: AUTO, reason: error.to_string() })
     }
 }

@@ -15,6 +15,9 @@ const CALL_S: f64 = 5e-3;
 /// Queries that shards and front answer together under load.
 const GROUP: usize = 16;
 
+/// Default speed of the network between machines: 10 Gbit/s, in bits per second.
+pub const DEFAULT_NETWORK: f64 = 1e10;
+
 /// Machines of equal kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Machines {
@@ -29,7 +32,7 @@ pub struct Machines {
 pub struct ShardOffer {
     /// Number of its slices.
     pub slices: usize,
-    /// Bytes that it keeps in memory, without the program itself.
+    /// Bytes that it keeps in memory at most, without the program itself.
     pub memory_bytes: u64,
     /// Seconds of its part of an answer on a machine that does nothing else.
     pub answer_s: f64,
@@ -48,8 +51,6 @@ pub struct ShardsPlan {
     pub shards: Vec<ShardOffer>,
     /// Seconds of the machine in front: it reads the query, and combines the parts of the answer.
     pub front_s: f64,
-    /// Bytes that the machine in front keeps in memory.
-    pub front_memory_bytes: u64,
     /// Seconds of calls and transfers between the machines.
     pub calls_s: f64,
     /// Seconds of an answer: the slowest shard, the front and the calls.
@@ -88,7 +89,6 @@ impl ShardsPlan {
             predicted: true,
             slices: division.slices(),
             front_s,
-            front_memory_bytes: offer.hint_bytes,
             calls_s,
             answer_s,
             lookup_s: answer_s + offer.client_s + offer.transfer_s + offer.public_s,

@@ -20,6 +20,7 @@ use crate::failure::{Failure, Outcome};
 use crate::owner_key;
 use crate::sign_arguments::{self, SignArguments};
 use papir_plan::auto::{AUTO, Auto};
+use papir_plan::shards::{DEFAULT_NETWORK, Machines};
 use papir_plan::units::parse_bytes;
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
@@ -61,6 +62,14 @@ pub(crate) struct Arguments {
     /// inspire, or with --encrypt pirouette-encrypted].
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
+    /// Use the scheme and parameters that `papir plan --shards N` recommends for a database on N machines.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1 << 20),
+        conflicts_with_all = ["scheme", "encrypt"]
+    )]
+    shards: Option<u64>,
     /// The scheme's parameters, by the label that `papir plan --all` prints for them, instead of a goal.
     /// A bucket that stands beside it belongs to --bucket-bytes. Of a keyed database, numbers in the
     /// label may be a fifth off: the nearest parameters are taken.
@@ -282,7 +291,11 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
 
 /// The requested scheme, or the default.
 fn scheme(arguments: &Arguments) -> &str {
-    let default = if arguments.encrypt.is_some() { registry::ENCRYPTED } else { papir::DEFAULT_SCHEME };
+    let default = match (&arguments.encrypt, arguments.shards) {
+        (Some(_), _) => registry::ENCRYPTED,
+        (None, Some(_)) => AUTO,
+        (None, None) => papir::DEFAULT_SCHEME,
+    };
     arguments.scheme.as_deref().unwrap_or(default)
 }
 
@@ -372,25 +385,28 @@ fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
 fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
     if arguments.memory.is_some() {
         return Err(Failure::new(
-            "--memory continues an interrupted build, and --scheme auto may choose another scheme then: name one",
+            "--memory continues an interrupted build, and --scheme auto and --shards may choose another scheme then: name one",
         ));
     }
     let chosen = [arguments.batch.is_some(), arguments.params.is_some(), arguments.tabulated.is_some()];
     if arguments.goal.is_some() || chosen.contains(&true) {
         return Err(Failure::new(
-            "--goal, --params, --tabulated and --batch choose the parameters of one scheme: --scheme auto chooses by time",
+            "--goal, --params, --tabulated and --batch choose the parameters of one scheme: --scheme auto and --shards choose by time",
         ));
     }
     let loaded = papir_plan::rates_file::load(None)?;
-    let (auto, reason) = (Auto { failure: options.failure, rates: &loaded.rates }, OnceCell::new());
+    let machines =
+        arguments.shards.map(|shards| Machines { shards: shards as usize, network: DEFAULT_NETWORK });
+    let auto = Auto { failure: options.failure, rates: &loaded.rates, machines };
+    let reason = OnceCell::new();
     let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
     let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
-        let choice = auto.scheme(records)?;
-        announcement::print(&options.out, &records.shape(), choice.best.memory_bytes);
+        let (best, chosen) = auto.scheme(records)?;
+        announcement::print(&options.out, &records.shape(), best.memory_bytes);
         // Setting fails only if a choice exists, but records are prepared once per build.
-        let _ = reason.set(choice.reason());
-        let scheme = registry::by_name(choice.best.scheme)?;
-        scheme.setup_resumable(&choice.best.encoded, records, scratch, rng, progress)
+        let _ = reason.set(chosen);
+        let scheme = registry::by_name(best.scheme)?;
+        scheme.setup_resumable(&best.encoded, records, scratch, rng, progress)
     };
     let preparation = Preparation { bucket, prepare };
     let report = papir_store::build_with(options, &preparation, &mut papir::system_rng(), &Bars::new());

@@ -328,6 +328,32 @@ fn an_automatic_build_reports_its_choice_and_answers() {
     fails_with(&[&raw[..], &["--goal", "balanced"]].concat(), &["--goal", "auto"]);
 }
 
+#[test]
+fn a_database_on_several_machines_is_planned_and_built() {
+    let folder = Folder::new();
+    let source = folder.write("words.csv", (0..5000).map(|i| format!("key-{i},{i}\n")).collect::<String>());
+    let plan = planned_with_own_rates(&[&source, "--shards", "4"]);
+    let divided = &plan["divided"];
+    assert_eq!(divided["predicted"], true);
+    let shards = divided["shards"].as_array().unwrap();
+    let slices: f64 = shards.iter().map(|shard| number(shard, "slices")).sum();
+    assert!(shards.len() == 4 && (slices - number(divided, "slices")).abs() < 0.5, "{divided}");
+    let text = succeeds(&["plan", &source, "--shards", "4"]);
+    assert!(text.contains("On 4 machines, predicted") && text.contains("shard 3 "), "{text}");
+    let out = folder.path("words.papir");
+    let columns = ["--key", "key-0", "--value", "0"];
+    let built = succeeds(&[&["build", &source, "--out", &out, "--shards", "4"][..], &columns].concat());
+    assert!(built.contains("on 4 machines with "), "{built}");
+    fails_with(
+        &["plan", &source, "--shards", "100000"],
+        &["nothing can serve 100000 shards", "the number of slices"],
+    );
+    fails_with(
+        &["build", &source, "--out", &out, "--shards", "4", "--memory", "1GiB"],
+        &["--memory", "name one"],
+    );
+}
+
 fn planned_with_own_rates(arguments: &[&str]) -> Value {
     serde_json::from_str(&succeeds(&[&["plan", "--json"], arguments].concat())).unwrap()
 }
