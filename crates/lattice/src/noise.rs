@@ -252,19 +252,22 @@ pub fn failure_log2_with_products(
     }
     // All errors scale with the sampler's, so the threshold may instead.
     let threshold = threshold / (1.0 + EXCESS).sqrt();
-    let exponent = |part: f64| {
-        let lambda = part / widest.sqrt();
+    let exponent = |lambda: f64| {
         let gaussian = lambda * lambda * variance / 2.0;
         let of = |products: &Products| products.terms / 2.0 * (-lambda * lambda * products.variance).ln_1p();
         gaussian - products.iter().map(of).sum::<f64>() - lambda * threshold
     };
-    // The exponent is convex in λ: a ternary search finds its minimum.
-    let (mut low, mut high) = (0.0, 1.0 - 1e-12);
-    for _ in 0..100 {
-        let [left, right] = [low + (high - low) / 3.0, high - (high - low) / 3.0];
-        if exponent(left) < exponent(right) { high = right } else { low = left }
+    // The exponent is convex in λ: its slope has one zero. Any λ gives a bound, and the zero the best.
+    let slope = |lambda: f64| {
+        let of = |products: &Products| products.total() / (1.0 - lambda * lambda * products.variance);
+        lambda * (variance + products.iter().map(of).sum::<f64>()) - threshold
+    };
+    let (mut low, mut high) = (0.0, (1.0 - 1e-12) / widest.sqrt());
+    for _ in 0..50 {
+        let middle = (low + high) / 2.0;
+        if slope(middle) > 0.0 { high = middle } else { low = middle }
     }
-    (1.0 + coefficients.log2() + exponent((low + high) / 2.0) * LOG2_E).min(0.0)
+    (1.0 + coefficients.log2() + exponent(low) * LOG2_E).min(0.0)
 }
 
 #[cfg(test)]
