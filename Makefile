@@ -14,7 +14,7 @@ demo: tools ## Build, serve and query a database of 30,000 real keys on this mac
 	$(CARGO) run --locked --release --quiet -p papir-cli --no-default-features -- \
 	  demo --data demo/data/common-passwords.csv
 
-demo-ray: wheel ## One database on four actors of Ray on this machine, one of which is killed.
+demo-ray: wheel ## Four shards of a database on this machine, behind Ray Serve; one is killed.
 	@test -x $(TOOLS)/ray/bin/python || python3 -m venv $(TOOLS)/ray \
 	  || { echo "the demo needs Python 3.10 or later with venv (apt-get install python3-venv)" >&2; exit 1; }
 	$(TOOLS)/ray/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/wheels/pypapir-*.whl

@@ -1,11 +1,11 @@
-"""A state that changes every few seconds while clients look it up: are all lookups right, how soon is a
-change answered, and how much memory does it take?
+"""Measures lookups while the database changes: whether they are right, how soon a change is answered, and
+how much memory the service takes.
 
     python changing_state.py run WORK_FOLDER --papir target/release/papir --keys 50000000 --minutes 30
     python changing_state.py draw WORK_FOLDER/record.json figure.svg
 
-`run` builds a database of random changes' keys, starts `papir serve --follow`, and writes what it sees to
-`record.json`. `draw` needs matplotlib.
+`run` builds a database, starts `papir serve --follow`, appends changes of random keys, and writes what it
+sees to `record.json`. `draw` needs matplotlib.
 """
 
 import argparse
@@ -27,6 +27,9 @@ DELTA = "16MiB"
 KEEP_OLD = 24
 RECENT = 20_000
 """Changed keys among which every second lookup chooses."""
+TOLERANCE = KEEP_OLD + 60.0
+"""A value is right if it was the key's at most this many seconds before its lookup began: a change waits for
+its version, and the version before is kept."""
 
 
 class State:
@@ -47,8 +50,8 @@ class State:
     def first(key: int) -> bytes:
         return b"%064d" % key
 
-    def change(self, number: int, keys: list[int]) -> tuple[int, bytes, float]:
-        """Appends a batch of changes. Returns the last one."""
+    def change(self, number: int, keys: list[int]) -> tuple[int, int, float]:
+        """Appends a batch of changes, by its number from 1. Returns its last key, its number and its time."""
         rows, now = [], time.time()
         with self._lock:
             for key in keys:
@@ -58,7 +61,7 @@ class State:
             self._recent = (keys + self._recent)[:RECENT]
         self._changes.write("".join(rows))
         self._changes.flush()
-        return keys[-1], value, now
+        return keys[-1], number, now
 
     def pick(self, rng: random.Random) -> int:
         """A key to look up: every second one has changed lately."""
@@ -98,22 +101,28 @@ def look_up(url: str, state: State, record: Record, seed: int, stopped: threadin
             record.errors.append(repr(error))
             continue
         record.lookups.append((began - record.start, time.time() - began))
-        # Versions are answered for as long as old ones are kept, and a lookup waits for others.
-        if not state.is_right(key, value, began, KEEP_OLD + 60):
+        if not state.is_right(key, value, began, TOLERANCE):
             record.wrong.append(repr((key, value)))
 
 
-def probe(url: str, last: list[tuple[int, bytes, float]], record: Record, stopped: threading.Event) -> None:
-    """Looks the last change up over fresh connections until it is answered."""
-    seen = None
+def probe(
+    url: str, changes: list[tuple[int, int, float]], record: Record, stopped: threading.Event
+) -> None:
+    """Looks up the last key of each batch over fresh connections until the batch is answered."""
+    answered = 0
     while not stopped.is_set():
-        if not last or last[-1] == seen:
+        if answered == len(changes):
             time.sleep(0.05)
             continue
-        key, value, changed = probed = last[-1]
-        if pypapir.connect(url).get(State.name(key)) == value:
+        key, number, changed = changes[answered]
+        try:
+            value = pypapir.connect(url).get(State.name(key))
+        except pypapir.Error as error:
+            record.errors.append(repr(error))
+            continue
+        if value is not None and value != State.first(key) and int(value[:20]) >= number:
             record.fresh.append((changed - record.start, time.time() - changed))
-            seen = probed
+            answered += 1
 
 
 def watch_memory(process: int, record: Record, stopped: threading.Event) -> None:
@@ -145,6 +154,18 @@ def wait_until_ready(url: str) -> None:
             time.sleep(0.2)
 
 
+def change(
+    arguments: argparse.Namespace, state: State, record: Record, made: list[tuple[int, int, float]]
+) -> None:
+    """Appends batches of changes until the time is over."""
+    rng = random.Random(1)
+    for number in range(1, int(arguments.minutes * 60 / arguments.every) + 1):
+        time.sleep(max(0.0, record.start + number * arguments.every - time.time()))
+        made.append(state.change(number, rng.sample(range(1, arguments.keys + 1), arguments.changes)))
+    # The last batch is answered, too.
+    time.sleep(2 * arguments.every)
+
+
 def run(arguments: argparse.Namespace) -> None:
     folder, papir = arguments.folder, arguments.papir
     folder.mkdir(parents=True, exist_ok=True)
@@ -158,26 +179,23 @@ def run(arguments: argparse.Namespace) -> None:
         service = subprocess.Popen([papir, "serve", database, *follow, *listen], stdout=log, stderr=log)
         wait_until_ready(url)
         state, record = State(arguments.keys, file), Record()
-        last: list[tuple[int, bytes, float]] = []
+        made: list[tuple[int, int, float]] = []
         workers: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
             *((look_up, (url, state, record, seed, stopped)) for seed in range(CLIENTS)),
-            (probe, (url, last, record, stopped)),
+            (probe, (url, made, record, stopped)),
             (watch_memory, (service.pid, record, stopped)),
         ]
         threads = [threading.Thread(target=work, args=given) for work, given in workers]
         for thread in threads:
             thread.start()
-        rng = random.Random(1)
-        for number in range(int(arguments.minutes * 60 / arguments.every)):
-            time.sleep(max(0.0, record.start + (number + 1) * arguments.every - time.time()))
-            last.append(state.change(number, rng.sample(range(1, arguments.keys + 1), arguments.changes)))
-        # The last change is answered, too.
-        time.sleep(2 * arguments.every)
-        stopped.set()
-        for thread in threads:
-            thread.join()
-        service.terminate()
-        service.wait()
+        try:
+            change(arguments, state, record, made)
+        finally:
+            stopped.set()
+            for thread in threads:
+                thread.join()
+            service.terminate()
+            service.wait()
     (folder / "record.json").write_text(json.dumps(vars(record)))
     report(vars(record))
 

@@ -55,6 +55,7 @@ def build(
     verifiable: bool = False,
     memory: int | None = None,
     shards: int | None = None,
+    record_bytes: int | None = None,
     progress: bool | ProgressFunction = False,
 ) -> Built:
     """Builds a snapshot, as `papir build` does.
@@ -71,7 +72,8 @@ def build(
         name: The database's name; by default the file's stem.
         verifiable: Adds proofs to records.
         memory: The most memory of the build in bytes, for databases larger than memory.
-        shards: Takes the scheme and parameters that `plan` recommends for as many machines.
+        shards: Chooses the scheme and parameters that `plan` recommends for as many machines.
+        record_bytes: Bytes of a record in a raw file.
         progress: True for a bar of tqdm, or a function.
 
     Raises:
@@ -91,6 +93,7 @@ def build(
             name=name,
             params=params,
             shards=shards,
+            record_bytes=record_bytes,
             progress=report,
         )
     return Built(path=os.fspath(out), **built)

@@ -21,6 +21,7 @@ def build(
     name: str | None,
     params: str | None,
     shards: int | None,
+    record_bytes: int | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> dict[str, Any]: ...
 

@@ -99,7 +99,7 @@ class DividedPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """What can serve a database, the least time of a lookup first."""
+    """Offers for a database, the fastest lookup first."""
 
     records: int
     """Records of the scheme's database; of a keyed one, its buckets."""
@@ -113,15 +113,15 @@ class Plan:
     threads: int
     cores: int | None
     """Cores that `clients` lookups a second keep busy."""
-    divided: "DividedPlan | None"
+    divided: DividedPlan | None
     """The database on `shards` machines."""
     changes: dict[str, Any] | None
     """Deltas for `changes_per_hour`, as `papir plan --json` prints them."""
 
     @property
     def best(self) -> Offer:
-        """The offer with the least time of a lookup."""
-        return self.offers[0]
+        """The recommended offer: the one with the least time of a lookup."""
+        return self.divided.single if self.divided else self.offers[0]
 
     def frame(self) -> "pandas.DataFrame":
         """The offers as a table, which needs pandas."""
@@ -162,14 +162,15 @@ def plan(
         value: The source's columns of values.
         uplink: The client's connection to the server, in bits per second.
         downlink: The connection from the server, in bits per second.
-        memory: The server's memory in bytes. What needs more is left out.
+        memory: The server's memory in bytes. Offers that need more are left out.
         failure_bits: An answer does not decode with probability at most 2^-failure_bits, 40 to 128.
         batch: Lookups in one query.
         clients: Lookups per second of all clients, which are then answered in groups.
         changes_per_hour: Changes that are published as deltas.
         lookups: Lookups of a client over which its one-time download is spread.
         threads: Threads of an answer; by default those of the measured machine.
-        shards: Machines that share the database, each with `threads` and `memory`.
+        shards: Machines that share the database, each with `threads` and `memory`. Neither `batch`, `clients`
+            nor `changes_per_hour` can be given with them.
         network: The network between these machines, in bits per second.
 
     Raises:

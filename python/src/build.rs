@@ -2,16 +2,20 @@
 
 use std::path::PathBuf;
 
+use papir_core::scratch::Scratch;
+use papir_core::{FailureBound, Progress, Records};
 use papir_plan::auto::{AUTO, Auto};
-use papir_plan::rates_file;
+use papir_plan::rates_file::{self, LoadedRates};
 use papir_plan::shards::{DEFAULT_NETWORK, Machines};
 use papir_schemes::registry;
 use papir_store::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, build_announced, build_records, build_with,
+    BuildOptions, BuildReport, ChooseBucket, Preparation, PreparedServer, build_announced, build_records,
+    build_records_with, build_with,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rand_core::CryptoRng;
 
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
@@ -23,7 +27,7 @@ const DEFAULT_SCHEME: &str = "inspire";
 
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, progress))]
+#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, progress))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn build<'py>(
     py: Python<'py>,
@@ -38,6 +42,7 @@ pub(crate) fn build<'py>(
     name: Option<String>,
     params: Option<String>,
     shards: Option<usize>,
+    record_bytes: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut options, source) = Source::options(&source, out, (key, values))?;
@@ -55,48 +60,68 @@ pub(crate) fn build<'py>(
         options.goal = goal.parse().map_err(of_core)?;
     }
     (options.verifiable, options.memory, options.name, options.params) = (verifiable, memory, name, params);
+    options.record_bytes = record_bytes;
     let built = match source {
-        Source::Rows if options.scheme == AUTO => build_auto(py, &options, machines, progress)?,
-        Source::Rows => run(py, |interrupt| {
-            let reporter = Reporter::new(interrupt, progress);
-            build_announced(&options, &|_| Ok(()), &mut papir_client::system_rng(), &reporter)
-        })?,
-        Source::Array(array) => {
-            let records = array.rows()?;
-            if options.scheme == AUTO {
-                let auto = rates_file::load(None).map_err(of_plan)?;
-                let auto = Auto { failure: options.failure, rates: &auto.rates, machines };
-                let (best, _) = run(py, |_| auto.scheme(&records))?.map_err(of_core)?;
-                (options.scheme, options.params) = (best.scheme.to_owned(), Some(best.parameters));
-            }
-            run(py, |interrupt| {
+        Source::Rows => match Choosing::of(&options, machines)? {
+            Some(choosing) => run(py, |interrupt| {
                 let reporter = Reporter::new(interrupt, progress);
-                build_records(&options, &records, &mut papir_client::system_rng(), &reporter)
+                let auto = choosing.auto();
+                let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
+                let preparation = Preparation { bucket, prepare: &prepare(&auto) };
+                build_with(&options, &preparation, &mut papir_client::system_rng(), &reporter)
+            })?,
+            None => run(py, |interrupt| {
+                let reporter = Reporter::new(interrupt, progress);
+                build_announced(&options, &|_| Ok(()), &mut papir_client::system_rng(), &reporter)
+            })?,
+        },
+        Source::Array(array) => {
+            let (records, choosing) = (array.rows()?, Choosing::of(&options, machines)?);
+            run(py, |interrupt| {
+                let (reporter, rng) = (Reporter::new(interrupt, progress), &mut papir_client::system_rng());
+                match choosing {
+                    Some(choosing) => {
+                        let auto = choosing.auto();
+                        build_records_with(&options, &records, &prepare(&auto), rng, &reporter)
+                    }
+                    None => build_records(&options, &records, rng, &reporter),
+                }
             })?
         }
     };
     report(py, &built.map_err(of_store)?)
 }
 
-/// Builds with the scheme that the planner recommends for the records.
-fn build_auto(
-    py: Python<'_>,
-    options: &BuildOptions,
+/// The choice that the planner makes.
+struct Choosing {
+    loaded: LoadedRates,
+    failure: FailureBound,
     machines: Option<Machines>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<papir_store::Result<BuildReport>> {
-    let loaded = rates_file::load(None).map_err(of_plan)?;
-    let auto = Auto { failure: options.failure, rates: &loaded.rates, machines };
-    run(py, |interrupt| {
-        let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
-        let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
-            let (best, _) = auto.scheme(records)?;
-            registry::by_name(best.scheme)?.setup_resumable(&best.encoded, records, scratch, rng, progress)
-        };
-        let reporter = Reporter::new(interrupt, progress);
-        let preparation = Preparation { bucket, prepare };
-        build_with(options, &preparation, &mut papir_client::system_rng(), &reporter)
-    })
+}
+
+impl Choosing {
+    /// `None` if the options name the scheme.
+    fn of(options: &BuildOptions, machines: Option<Machines>) -> PyResult<Option<Self>> {
+        if options.scheme != AUTO {
+            return Ok(None);
+        }
+        let loaded = rates_file::load(None).map_err(of_plan)?;
+        Ok(Some(Self { loaded, failure: options.failure, machines }))
+    }
+
+    fn auto(&self) -> Auto<'_> {
+        Auto { failure: self.failure, rates: &self.loaded.rates, machines: self.machines }
+    }
+}
+
+/// Prepares records with the scheme that the planner recommends for them.
+fn prepare(
+    auto: &Auto<'_>,
+) -> impl Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer {
+    |records, scratch, rng, progress| {
+        let (best, _) = auto.scheme(records)?;
+        registry::by_name(best.scheme)?.setup_resumable(&best.encoded, records, scratch, rng, progress)
+    }
 }
 
 fn report<'py>(py: Python<'py>, report: &BuildReport) -> PyResult<Bound<'py, PyDict>> {

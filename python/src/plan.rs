@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use papir_core::{Records, Shape};
 use papir_plan::database::Database;
-use papir_plan::planner::{self, Demand};
-use papir_plan::report::as_json;
-use papir_plan::shards::{self, Machines};
-use papir_plan::{changes, rates_file};
+use papir_plan::planner::Demand;
+use papir_plan::rates_file;
+use papir_plan::report::Plan;
+use papir_plan::shards::Machines;
 use papir_schemes::download;
 use papir_store::{BuildOptions, survey};
 use pyo3::exceptions::PyValueError;
@@ -48,6 +48,7 @@ pub(crate) fn plan(
     source: Option<Bound<'_, PyAny>>,
     requirements: Requirements,
 ) -> PyResult<String> {
+    requirements.check()?;
     let database = match (source, requirements.records) {
         (Some(source), None) => surveyed(py, &source, &requirements)?,
         (None, Some(records)) => described(records, &requirements)?,
@@ -65,21 +66,40 @@ pub(crate) fn plan(
         load: requirements.clients.map(|clients| clients as f64),
         ..of_database
     };
+    let machines = requirements.shards.map(|shards| Machines { shards, network: requirements.network });
     run(py, |_| {
-        // A machine has a part of the database, so its memory limits none of these.
-        let memory = demand.memory.filter(|_| requirements.shards.is_none());
-        let choice = planner::choose(&Demand { memory, ..demand }, &loaded.rates).map_err(of_plan)?;
-        let divided = requirements.shards.map(|shards| {
-            shards::plan(&demand, &loaded.rates, Machines { shards, network: requirements.network })
-        });
-        let divided = divided.transpose().map_err(of_plan)?;
-        let planned = |changes| {
-            changes::plan(&choice, &demand, &loaded.rates, (changes, database.value_bytes)).map_err(of_core)
-        };
-        let changes = requirements.changes_per_hour.map(planned).transpose()?.flatten();
-        let plans = (changes.as_ref(), divided.as_ref());
-        Ok(as_json(&database, &demand, loaded.origin, &choice, plans).to_string())
+        let plan = Plan::new(&database, &demand, &loaded.rates, requirements.changes_per_hour, machines);
+        Ok(plan.map_err(of_plan)?.as_json(&database, &demand, loaded.origin).to_string())
     })?
+}
+
+impl Requirements {
+    /// Refuses numbers out of range.
+    fn check(&self) -> PyResult<()> {
+        let positive = |number: f64| number.is_finite() && number > 0.0;
+        let least = |number: Option<u64>, least: u64| number.is_none_or(|number| number >= least);
+        let whole = |number: Option<usize>| number.map(|number| number as u64);
+        let checks = [
+            ("uplink above 0", positive(self.uplink)),
+            ("downlink above 0", positive(self.downlink)),
+            ("network above 0", positive(self.network)),
+            ("lookups of 1 or more", self.lookups >= 1),
+            ("threads from 1 to 1024", self.threads.is_none_or(|threads| (1..=1024).contains(&threads))),
+            ("batch of 2 or more", least(whole(self.batch), 2)),
+            ("clients of 1 or more", least(self.clients, 1)),
+            ("changes_per_hour of 1 or more", least(self.changes_per_hour, 1)),
+            ("shards of 1 or more", least(whole(self.shards), 1)),
+            (
+                "shards without batch, clients or changes_per_hour",
+                self.shards.is_none()
+                    || (self.batch.is_none() && self.clients.is_none() && self.changes_per_hour.is_none()),
+            ),
+        ];
+        match checks.iter().find(|(_, holds)| !holds) {
+            Some((expected, _)) => Err(PyValueError::new_err(format!("expected {expected}"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The database of a source.

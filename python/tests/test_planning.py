@@ -37,6 +37,10 @@ def test_an_array_is_built_with_the_scheme_of_its_plan(tmp_path: Path) -> None:
     built = pypapir.build(rows, tmp_path / "w.papir", scheme="auto")
     assert built.scheme == pypapir.plan(rows).best.scheme
     assert pypapir.open(tmp_path / "w.papir").get_index(77) == rows[77].tobytes()
+    pypapir.build(rows, tmp_path / "w.papir", scheme="auto", verifiable=True)
+    (tmp_path / "w.bin").write_bytes(rows.tobytes())
+    pypapir.build(tmp_path / "w.bin", tmp_path / "w.papir", record_bytes=32, scheme="simple")
+    assert pypapir.open(tmp_path / "w.papir").get_index(77) == rows[77].tobytes()
     with pytest.raises(ValueError, match="neither goal, params nor memory"):
         pypapir.build(rows, tmp_path / "w.papir", scheme="auto", goal="min-time")
 
@@ -64,6 +68,10 @@ def test_what_cannot_be_planned_is_refused() -> None:
         pypapir.plan()
     with pytest.raises(ValueError, match="record_bytes"):
         pypapir.plan(records=10)
+    with pytest.raises(ValueError, match="uplink above 0"):
+        pypapir.plan(records=10, record_bytes=8, uplink=0)
+    with pytest.raises(ValueError, match="shards without"):
+        pypapir.plan(records=10, record_bytes=8, shards=2, batch=64)
     with pytest.raises(pypapir.Error, match="nothing can serve"):
         pypapir.plan(records=1_000_000, record_bytes=64, memory=1000)
 

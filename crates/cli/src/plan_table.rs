@@ -88,8 +88,7 @@ pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(),
     }
     let dash = || "-".to_owned();
     lines.push(vec!["front".to_owned(), dash(), dash(), units::seconds(plan.front_s)]);
-    papir_bench::report::write_columns(out, &lines)?;
-    Ok(writeln!(out, "\nRecommended: {}", plan.reason())?)
+    Ok(papir_bench::report::write_columns(out, &lines)?)
 }
 
 /// Writes the deltas of a database that changes, and the recommended one.

@@ -262,7 +262,8 @@ pub fn failure_log2_with_products(
         let of = |products: &Products| products.total() / (1.0 - lambda * lambda * products.variance);
         lambda * (variance + products.iter().map(of).sum::<f64>()) - threshold
     };
-    let (mut low, mut high) = (0.0, (1.0 - 1e-12) / widest.sqrt());
+    let most = threshold / (variance + products.iter().map(|products| products.total()).sum::<f64>());
+    let (mut low, mut high) = (0.0, most.min((1.0 - 1e-12) / widest.sqrt()));
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
         if slope(middle) > 0.0 { high = middle } else { low = middle }

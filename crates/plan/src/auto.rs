@@ -9,7 +9,7 @@ use crate::offer::Offer;
 use crate::planner;
 use crate::shards::{self, Machines};
 
-/// The value of `--scheme` that chooses so.
+/// Value of `--scheme` for the automatic choice.
 pub const AUTO: &str = "auto";
 
 /// Chooses by the planner, for a client alone with the default connection.
@@ -50,12 +50,10 @@ impl Auto<'_> {
     }
 
     fn choose(&self, demand: &Demand) -> CoreResult<(Offer, String)> {
-        let chosen = match self.machines {
-            None => planner::choose(demand, self.rates).map(|choice| (choice.best.clone(), choice.reason())),
-            Some(machines) => {
-                shards::plan(demand, self.rates, machines).map(|plan| (plan.single.clone(), plan.reason()))
-            }
-        };
-        chosen.map_err(|error| Error::Parameters { scheme: AUTO, reason: error.to_string() })
+        let refused = |error: crate::Error| Error::Parameters { scheme: AUTO, reason: error.to_string() };
+        let choice = planner::choose(demand, self.rates).map_err(refused)?;
+        let Some(machines) = self.machines else { return Ok((choice.best.clone(), choice.reason())) };
+        let plan = shards::plan(&choice, demand, self.rates, machines).map_err(refused)?;
+        Ok((plan.single.clone(), plan.reason()))
     }
 }

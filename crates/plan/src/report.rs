@@ -1,43 +1,79 @@
-//! A plan as JSON.
+//! Everything that is planned for a database.
 
+use papir_core::cost::Rates;
 use serde_json::{Value, json};
 
-use crate::changes::ChangesPlan;
+use crate::Result;
+use crate::changes::{self, ChangesPlan};
 use crate::database::Database;
 use crate::demand::Demand;
-use crate::planner::Choice;
-use crate::shards::ShardsPlan;
+use crate::planner::{self, Choice};
+use crate::shards::{self, Machines, ShardsPlan};
 
-/// The plan as one JSON object; `rates` names their origin.
-pub fn as_json(
-    database: &Database,
-    demand: &Demand,
-    rates: &str,
-    choice: &Choice,
-    (changes, divided): (Option<&ChangesPlan>, Option<&ShardsPlan>),
-) -> Value {
-    json!({
-        "records": demand.shape.records(),
-        "record_bits": demand.shape.record_bits(),
-        "keyed": database.keys.is_some(),
-        "keys": database.keys,
-        "batch": demand.batch,
-        "uplink_bits": demand.connection.0,
-        "downlink_bits": demand.connection.1,
-        "threads": demand.threads,
-        "lookups": demand.lookups,
-        "memory": demand.memory,
-        "failure": demand.failure.to_string(),
-        "rates": rates,
-        "offers": choice.offers().collect::<Vec<_>>(),
-        "left_out": choice.left_out,
-        "recommended": choice.best.scheme,
-        "reason": choice.reason(),
-        "changes": changes,
-        "divided": divided,
-        "group": choice.best.group,
-        "cores": demand.load.map(|load| choice.best.cores(load)),
-        "receives_bits": demand.load.map(|load| choice.best.bandwidth(load).0),
-        "sends_bits": demand.load.map(|load| choice.best.bandwidth(load).1),
-    })
+/// What can serve a database, and what is recommended.
+pub struct Plan {
+    /// The offers.
+    pub choice: Choice,
+    /// Deltas, if changes are planned and an offer can have one.
+    pub changes: Option<ChangesPlan>,
+    /// The database on several machines, if that is planned.
+    pub divided: Option<ShardsPlan>,
+}
+
+impl Plan {
+    /// Plans a database, with this many changes per hour, and on several machines. On these, memory
+    /// and threads of the demand are those of each.
+    ///
+    /// # Errors
+    /// [`crate::Error::NothingFits`] with the reason of each scheme.
+    pub fn new(
+        database: &Database,
+        demand: &Demand,
+        rates: &Rates,
+        changes_per_hour: Option<u64>,
+        machines: Option<Machines>,
+    ) -> Result<Self> {
+        // A machine has a part of the database, so its memory excludes no offer yet.
+        let memory = demand.memory.filter(|_| machines.is_none());
+        let choice = planner::choose(&Demand { memory, ..*demand }, rates)?;
+        let of_changes = |changes| changes::plan(&choice, demand, rates, (changes, database.value_bytes));
+        let changes = changes_per_hour.map(of_changes).transpose()?.flatten();
+        let divided = machines.map(|machines| shards::plan(&choice, demand, rates, machines)).transpose()?;
+        Ok(Self { choice, changes, divided })
+    }
+
+    /// The recommended offer, and the reason in a sentence.
+    pub fn reason(&self) -> String {
+        self.divided.as_ref().map_or_else(|| self.choice.reason(), ShardsPlan::reason)
+    }
+
+    /// The plan as one JSON object; `rates` names their origin.
+    pub fn as_json(&self, database: &Database, demand: &Demand, rates: &str) -> Value {
+        let Self { choice, changes, divided } = self;
+        let recommended = divided.as_ref().map_or(&choice.best, |divided| &divided.single);
+        json!({
+            "records": demand.shape.records(),
+            "record_bits": demand.shape.record_bits(),
+            "keyed": database.keys.is_some(),
+            "keys": database.keys,
+            "batch": demand.batch,
+            "uplink_bits": demand.connection.0,
+            "downlink_bits": demand.connection.1,
+            "threads": demand.threads,
+            "lookups": demand.lookups,
+            "memory": demand.memory,
+            "failure": demand.failure.to_string(),
+            "rates": rates,
+            "offers": choice.offers().collect::<Vec<_>>(),
+            "left_out": choice.left_out,
+            "recommended": recommended.scheme,
+            "reason": self.reason(),
+            "changes": changes,
+            "divided": divided,
+            "group": choice.best.group,
+            "cores": demand.load.map(|load| choice.best.cores(load)),
+            "receives_bits": demand.load.map(|load| choice.best.bandwidth(load).0),
+            "sends_bits": demand.load.map(|load| choice.best.bandwidth(load).1),
+        })
+    }
 }

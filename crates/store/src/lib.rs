@@ -53,7 +53,7 @@ mod writer;
 
 pub use build::{
     BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, Survey, SurveyedKeys,
-    build, build_announced, build_records, build_with, least_memory, survey,
+    build, build_announced, build_records, build_records_with, build_with, least_memory, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};

@@ -1,6 +1,5 @@
 """The service in front of the shards: Ray Serve receives, papir responds."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,19 +7,21 @@ from pathlib import PurePath
 from typing import Any
 
 from ray import serve as ray_serve
-from ray.exceptions import RayError
-from ray.serve.exceptions import RayServeException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from pypapir import _native
-from pypapir.ray._shards import PATIENCE, Place, Shards
+from pypapir.ray._keeper import APPLICATION, keeper, served
+from pypapir.ray._shards import Place, Shards
 
 KEEP_OLD = 600.0
 """Seconds for which the version before is still answered, unless `keep_old` says otherwise."""
 
-APPLICATION = "papir"
-"""The name of the application in Ray Serve."""
+MARGIN = 10.0
+"""Seconds after which no front answers the version before, besides twice that time."""
+
+OF_RAY = {"listen", "mapped", "tls_cert", "tls_key", "watch"}
+"""Settings of `pypapir.serve` that are Ray Serve's here, or mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +39,22 @@ class Front:
     def __init__(
         self, name: str, settings: Mapping[str, Any], place: Mapping[str, Any], former: Former | None
     ) -> None:
-        self._place = place
-        settings = {"keep_old": KEEP_OLD, **settings}
-        shards, keep_old = Shards(Place.from_json(place)), settings["keep_old"]
-        old = _answered(former, keep_old)
+        self._served = {"name": name, "place": place}
+        shards, old = Shards(Place.from_json(place)), _answered(former, settings["keep_old"])
         first = old or shards
         self._service = _native.DividedService(name, first.place.path, first.ask, **settings)
-        self._closing: asyncio.Task[None] | None = None
-        if old is not None and former is not None:
+        if old is not None:
             self._service.replace(name, shards.place.path, shards.ask)
-            # Fronts that start until then answer it, each for as long.
-            until = former.replaced + 2 * keep_old
-            self._closing = asyncio.get_running_loop().create_task(_close(old, until))
 
-    async def place(self) -> Mapping[str, Any]:
-        """The place of the version that is served."""
-        return self._place
+    async def served(self) -> Mapping[str, Any]:
+        """The name and the place of what is served."""
+        return self._served
 
     async def __call__(self, request: Request) -> Response:
-        body = bytearray()
+        body, most = bytearray(), self._service.most_bytes
         async for part in request.stream():
             body += part
-            if len(body) > self._service.most_bytes:
+            if len(body) > most:
                 break
         path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         client = request.client.host if request.client else None
@@ -81,34 +76,26 @@ def _answered(former: Former | None, keep_old: float) -> Shards | None:
     try:
         return Shards(Place.from_json(former.place))
     except ValueError:
-        # Somebody has closed them.
+        # They were closed.
         return None
-
-
-async def _close(shards: Shards, until: float) -> None:
-    await asyncio.sleep(until - time.time())
-    shards.close()
 
 
 def deployment(shards: Shards, name: str | None, fronts: int, settings: Mapping[str, Any]) -> Any:
     """The application that serves shards, and for a while those of the version that is served now."""
-    place, before = shards.place.as_json(), _served()
-    replaced = before is not None and before["version"] != place["version"]
-    former = Former(before, time.time()) if replaced and before is not None else None
+    if wrong := OF_RAY & settings.keys():
+        raise ValueError(f"{', '.join(sorted(wrong))}: expected settings of papir, not those of Ray Serve")
+    settings = {"keep_old": KEEP_OLD, **{name: one for name, one in settings.items() if one is not None}}
+    name = name or PurePath(shards.place.path).stem
+    place, before, former = shards.place.as_json(), served(), None
+    if before is not None and before["place"] != place:
+        now = time.time()
+        if before["name"] == name:
+            former = Former(before["place"], now)
+        # A front that starts in `keep_old` answers the version before for as long.
+        keeper().close_later.remote(before["place"], now + 2 * settings["keep_old"] + MARGIN)
     # All fronts of a new version start before those of the one before end.
     options = {"num_replicas": fronts, "max_surge_percent": 100}
-    name = name or PurePath(shards.place.path).stem
-    return FrontDeployment.options(**options).bind(name, dict(settings), place, former)
-
-
-def _served() -> Mapping[str, Any] | None:
-    """The place of the version that is served now."""
-    try:
-        handle = ray_serve.get_app_handle(APPLICATION)
-        place: Mapping[str, Any] = handle.place.remote().result(timeout_s=PATIENCE)
-    except (RayServeException, RayError, TimeoutError):
-        return None
-    return place
+    return FrontDeployment.options(**options).bind(name, settings, place, former)
 
 
 def serve(
@@ -123,7 +110,7 @@ def serve(
     """Serves the database of shards with Ray Serve, and returns the address for clients.
 
     A second call with the shards of another version moves to it: the version before is answered for `keep_old`
-    seconds more, and its actors end after twice that time.
+    seconds more, and its actors end after twice that time. Give the same name.
 
     Args:
         shards: The actors.
@@ -131,12 +118,15 @@ def serve(
         host: The address of Ray Serve, unless it runs already.
         port: The port of Ray Serve, unless it runs already.
         fronts: Number of processes that respond to clients.
-        settings: Those of `pypapir.serve`, except for TLS and the address, which are Ray Serve's. Limits are
-            those of each process.
+        settings: Those of `pypapir.serve`, except for TLS, the address and files, which are Ray Serve's. Limits
+            are those of each process.
+
+    Raises:
+        ValueError: A setting is Ray Serve's.
     """
     ray_serve.start(http_options={"host": host, "port": port})
     ray_serve.run(deployment(shards, name, fronts, settings), name=APPLICATION, route_prefix="/")
-    return f"http://{host}:{port}"
+    return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
 
 
 def application(arguments: Mapping[str, Any]) -> Any:

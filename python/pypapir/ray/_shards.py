@@ -6,14 +6,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import ray
+from ray.exceptions import ObjectLostError, RayActorError
 
 from pypapir import _native
 
 PATIENCE = 30.0
-"""Seconds after which an actor that has not answered counts as away."""
+"""Seconds after which the actors of a part that have not answered count as away."""
 
 NAMESPACE = "papir"
 """Ray's namespace of the actors."""
+
+
+class ShardsAwayError(Exception):
+    """All actors of a part are away. The same queries may be sent again."""
 
 
 class Slices:
@@ -45,7 +50,7 @@ ShardActor: Any = ray.remote(max_restarts=-1)(Slices)
 
 @dataclass(frozen=True)
 class Place:
-    """Where the actors of a version are."""
+    """Location of a version's actors."""
 
     path: str
     """The snapshot, on a file system that all machines have."""
@@ -58,13 +63,17 @@ class Place:
         """The name of an actor."""
         return f"{self.version}/{part[0]}-{part[1]}/{replica}"
 
+    def names(self) -> list[list[str]]:
+        """The names of the actors of each part."""
+        return [[self.name(part, replica) for replica in range(self.replicas)] for part in self.parts]
+
     def as_json(self) -> dict[str, Any]:
-        """As JSON, of which `from_json` makes it again."""
+        """Returns JSON for `from_json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, place: Mapping[str, Any]) -> "Place":
-        """A place of `as_json`."""
+        """Parses the result of `as_json`."""
         return cls(**{**place, "parts": [(start, end) for start, end in place["parts"]]})
 
 
@@ -80,12 +89,8 @@ class Shards:
         Raises:
             ValueError: There is none of that name.
         """
-
-        def find(part: tuple[int, int], replica: int) -> Any:
-            return ray.get_actor(place.name(part, replica), namespace=NAMESPACE)
-
         self.place = place
-        self._actors = [[find(part, replica) for replica in range(place.replicas)] for part in place.parts]
+        self._actors = [[ray.get_actor(name, namespace=NAMESPACE) for name in names] for names in place.names()]
         self._turn = 0
 
     @classmethod
@@ -129,6 +134,10 @@ class Shards:
         opened = [actor.opened.remote() for actor in started]
         _, waiting = ray.wait(opened, num_returns=len(opened), timeout=patience)
         if waiting:
+            # Otherwise a later attempt would find them, with these options.
+            for actor, answer in zip(started, opened, strict=True):
+                if answer in waiting:
+                    ray.kill(actor)
             raise _native.Error(
                 f"{len(waiting)} of {len(opened)} actors have not started in {patience:.0f} s: expected as many "
                 "processors, and what `options` asks for, in the cluster"
@@ -142,18 +151,44 @@ class Shards:
         return [one for of_part in self._actors for one in of_part]
 
     def ask(self, queries: list[bytes]) -> list[list[bytes]]:
-        """The partial answers of each part to queries. The queries are put into the object store once.
+        """The partial answers of each part to queries. The queries are put into the object store once, and
+        go to another replica of a part whose actor is away.
 
         Raises:
-            ray.exceptions.RayError: An actor is away. The same queries may be sent again.
+            ShardsAwayError: All actors of a part are away.
         """
         self._turn += 1
-        sent = ray.put(queries)
-        asked = [of_part[self._turn % len(of_part)].partials.remote(sent) for of_part in self._actors]
-        answered: list[list[bytes]] = ray.get(asked, timeout=PATIENCE)
-        return answered
+        turn, sent = self._turn, ray.put(queries)
+        answers: dict[int, list[bytes]] = {}
+        for attempt in range(self.place.replicas):
+            asked: dict[int, Any] = {
+                part: actors[(turn + attempt) % len(actors)].partials.remote(sent)
+                for part, actors in enumerate(self._actors)
+                if part not in answers
+            }
+            timeout = PATIENCE / self.place.replicas
+            _, late = ray.wait(list(asked.values()), num_returns=len(asked), timeout=timeout)
+            for part, answer in asked.items():
+                if answer in late:
+                    ray.cancel(answer)
+                    continue
+                try:
+                    answers[part] = ray.get(answer)
+                except (RayActorError, ObjectLostError):
+                    continue
+            if len(answers) == len(self._actors):
+                return [answers[part] for part in range(len(self._actors))]
+        raise ShardsAwayError
 
     def close(self) -> None:
         """Ends all actors."""
-        for one in self.actors:
-            ray.kill(one)
+        close(self.place)
+
+
+def close(place: Place) -> None:
+    """Ends all actors of a version that there are."""
+    for name in [name for names in place.names() for name in names]:
+        try:
+            ray.kill(ray.get_actor(name, namespace=NAMESPACE))
+        except ValueError:
+            continue

@@ -39,7 +39,7 @@ pub struct Session {
     trust: OwnerTrust,
     /// Set from the first lookup on, in schemes with client keys.
     registration: Option<Registration>,
-    /// When the newest version was last seen.
+    /// When the newest version was last asked for.
     seen: Duration,
     /// Whether a version of this session had a delta.
     had_delta: bool,
@@ -82,6 +82,7 @@ impl Session {
         let mut costs = Costs::default();
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
         let from = Origin { service: &service, name: &name, settings: &settings, trust: &trust, held: None };
+        let seen = service.platform.now();
         let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
         let slot = service.address.identity(&name);
         let storage = Storage::new(io, &slot);
@@ -102,7 +103,7 @@ impl Session {
         if let Some(accepted) = accepted {
             trust.keep(io, &service, &name, &settings, *accepted).await?;
         }
-        let (seen, had_delta) = (service.platform.now(), info.delta.is_some());
+        let had_delta = info.delta.is_some();
         Ok(Self { service, settings, name, info, lookup, costs, trust, registration: None, seen, had_delta })
     }
 
@@ -385,13 +386,18 @@ impl Session {
         if !self.had_delta || age < self.settings.freshness.0 {
             return Ok(());
         }
-        self.fetch_again(io, 0, None).await
+        match self.fetch_again(io, 0, None).await {
+            // Its own version is still answered, or the lookup says why not.
+            Err(error) if error.is_retryable() || error.is_version_change() => Ok(()),
+            moved => moved,
+        }
     }
 
     /// Fetches the public part of the version that a refusal names, or of the newest. The registration
     /// is checked again, since it may not be valid for that version.
     async fn fetch_again(&mut self, io: &Io, changes: u32, named: Option<Version>) -> Result<()> {
         let (service, name, settings) = (&self.service, &self.name, &self.settings);
+        let begin = service.platform.now();
         if changes > 0 {
             fetch::pause_between_changes(io, service, changes).await;
         }
@@ -401,7 +407,9 @@ impl Session {
             self.trust.keep(io, service, name, settings, *accepted).await?;
         }
         (self.info, self.lookup) = (fetched.info, fetched.lookup);
-        self.seen = self.service.platform.now();
+        if named.is_none() {
+            self.seen = begin;
+        }
         self.had_delta |= self.info.delta.is_some();
         self.costs = self.costs();
         self.registration = None;

@@ -71,10 +71,9 @@ impl Default for Rotation {
     }
 }
 
-/// Time from a session's last sight of the newest version to the lookup before which it looks again.
-/// It applies to databases that have, or had in this session, changes beside a base
-/// (`papir update --delta`, `papir follow`). A session with another database stays at its version
-/// until the service refuses it.
+/// Maximum age of a session's version before a lookup asks for a newer one. It applies to sessions that
+/// have seen changes beside a base (`papir update --delta`, `papir follow`). Other sessions stay at their
+/// version until the service refuses it. If the service cannot be asked, the session keeps its version.
 ///
 /// The requests depend on the time and on the service alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use papir_core::erased::{
 };
 use papir_core::sections::{MemorySections, SectionSink, SectionSource};
 use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
+use rayon::prelude::*;
 
 const ROUNDS: usize = 150;
 
@@ -140,10 +141,10 @@ fn hostile_sections(scheme: &dyn ErasedScheme) {
 
 #[test]
 fn messages() {
-    all().iter().for_each(|scheme| hostile_messages(&**scheme));
+    all().par_iter().for_each(|scheme| hostile_messages(&**scheme));
 }
 
 #[test]
 fn sections() {
-    all().iter().for_each(|scheme| hostile_sections(&**scheme));
+    all().par_iter().for_each(|scheme| hostile_sections(&**scheme));
 }

@@ -98,23 +98,53 @@ pub fn build_records(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
-    let shape = records.shape();
-    let options = BuildOptions {
+    let options = &of_records(options, records);
+    let choice = ByOptions::new(options)?;
+    let prepare: &Prepare<'_> =
+        &|records, scratch, rng, progress| choice.prepare(records, &|_| Ok(()), scratch, rng, progress);
+    build_records_for(options, goal_of(options), records, prepare, rng, progress)
+}
+
+/// Like [`build_records`], but prepares the database with `prepare` instead of the options' scheme and goal.
+/// The caller must check that its scheme is private.
+///
+/// # Errors
+/// Errors of [`build_records`] and of `prepare`.
+pub fn build_records_with(
+    options: &BuildOptions,
+    records: &dyn Records,
+    prepare: &Prepare<'_>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    build_records_for(&of_records(options, records), None, records, prepare, rng, progress)
+}
+
+/// The options for records without columns.
+fn of_records(options: &BuildOptions, records: &dyn Records) -> BuildOptions {
+    BuildOptions {
         given: None,
         format: Some(Format::Raw),
-        record_bytes: Some(shape.record_bytes() as u64),
+        record_bytes: Some(records.shape().record_bytes() as u64),
         key: None,
         values: Vec::new(),
         ..options.clone()
-    };
+    }
+}
+
+fn build_records_for(
+    options: &BuildOptions,
+    goal: Option<Goal>,
+    records: &dyn Records,
+    prepare: &Prepare<'_>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
     options.check()?;
     if options.memory.is_some() {
         return Err(Error::options("records in memory with a limit of memory", "a file, or no limit"));
     }
-    let choice = ByOptions::new(&options)?;
-    let prepare: &Prepare<'_> =
-        &|records, scratch, rng, progress| choice.prepare(records, &|_| Ok(()), scratch, rng, progress);
-    let signing = options.signing()?;
+    let (signing, shape) = (options.signing()?, records.shape());
     let content = Content {
         records: Box::new(records),
         entries: shape.records(),
@@ -122,7 +152,7 @@ pub fn build_records(
         skipped: Vec::new(),
         keyword: None,
     };
-    let finish = Finish { options: &options, goal: goal_of(&options), prepare, signing: signing.as_ref() };
+    let finish = Finish { options, goal, prepare, signing: signing.as_ref() };
     finish.run_in_memory(content, rng, progress)
 }
 

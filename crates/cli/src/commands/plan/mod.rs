@@ -19,11 +19,10 @@ use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
 use crate::plan_table;
-use papir_plan::changes;
 use papir_plan::database::Database;
-use papir_plan::planner::{self, Choice, Demand};
-use papir_plan::report::as_json;
-use papir_plan::shards::{self, Machines};
+use papir_plan::planner::{Choice, Demand};
+use papir_plan::report::Plan;
+use papir_plan::shards::Machines;
 use papir_plan::units::{self, parse_bytes};
 
 /// Predict the cost of a database before building it.
@@ -79,7 +78,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     changes_per_hour: Option<u64>,
     /// Plan for a database on this many machines, each with --threads threads and --memory.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1 << 20),
+        conflicts_with_all = ["batch", "clients", "changes_per_hour"]
+    )]
     shards: Option<u64>,
     /// Speed of the network between these machines.
     #[arg(long, value_name = "SPEED", default_value = "10Gbit", value_parser = speed, requires = "shards")]
@@ -208,33 +212,25 @@ fn plan(
 ) -> Result<(), Failure> {
     let loaded = rates::load(arguments.rates.as_deref())?;
     let demand = demand(arguments, database, &loaded.rates);
-    // A machine has a part of the database, so its memory limits none of these.
-    let memory = demand.memory.filter(|_| arguments.shards.is_none());
-    let choice = planner::choose(&Demand { memory, ..demand }, &loaded.rates)?;
     let machines =
         arguments.shards.map(|shards| Machines { shards: shards as usize, network: arguments.network });
-    let divided = machines.map(|machines| shards::plan(&demand, &loaded.rates, machines)).transpose()?;
-    let changes = arguments
-        .changes_per_hour
-        .map(|changes| changes::plan(&choice, &demand, &loaded.rates, (changes, database.value_bytes)));
-    let changes = changes.transpose()?.flatten();
+    let plan = Plan::new(database, &demand, &loaded.rates, arguments.changes_per_hour, machines)?;
     if arguments.json {
-        let plans = (changes.as_ref(), divided.as_ref());
-        let object = as_json(database, &demand, loaded.origin, &choice, plans);
-        writeln!(out, "{object}")?;
+        writeln!(out, "{}", plan.as_json(database, &demand, loaded.origin))?;
         return Ok(());
     }
+    let choice = &plan.choice;
     describe::print(&headline(database, origin, &demand, &loaded), out)?;
     writeln!(out)?;
-    plan_table::write(out, &choice, (!arguments.all).then_some(SHOWN))?;
-    writeln!(out, "\nRecommended: {}", choice.reason())?;
-    if let Some(clients) = arguments.clients {
-        writeln!(out, "{}", capacity(&choice, clients))?;
-    }
-    if let Some(divided) = &divided {
+    plan_table::write(out, choice, (!arguments.all).then_some(SHOWN))?;
+    if let Some(divided) = &plan.divided {
         plan_table::write_shards(out, divided)?;
     }
-    match (arguments.changes_per_hour, &changes) {
+    writeln!(out, "\nRecommended: {}", plan.reason())?;
+    if let Some(clients) = arguments.clients {
+        writeln!(out, "{}", capacity(choice, clients))?;
+    }
+    match (arguments.changes_per_hour, &plan.changes) {
         (Some(_), Some(changes)) => plan_table::write_changes(out, changes),
         (Some(_), None) => Ok(writeln!(out, "\nNone of these can have a delta: update it as a whole.")?),
         (None, _) => Ok(()),
