@@ -330,16 +330,16 @@ pub struct Work {
 /// Operation counts of an answer on several machines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DividedWork {
-    /// Of all slices together. Each shard has the share of its slices.
+    /// Counts of all slices. A shard performs the share of its slices.
     pub slices: Counts,
-    /// On each shard, whatever its slices.
+    /// Counts of each shard, independent of its slices.
     pub shard: Counts,
-    /// Of the combiner.
+    /// Counts of the combiner.
     pub combiner: Counts,
 }
 
 impl DividedWork {
-    /// An answer on one machine.
+    /// Returns the counts of an answer on one machine.
     pub fn together(self) -> Counts {
         self.slices.and(self.shard).and(self.combiner)
     }

@@ -1,4 +1,4 @@
-//! Everything that is planned for a database.
+//! The plan for a database, and its form as JSON.
 
 use papir_core::cost::Rates;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::demand::Demand;
 use crate::planner::{self, Choice};
 use crate::shards::{self, Machines, ShardsPlan};
 
-/// What can serve a database, and what is recommended.
+/// Offers for a database, its deltas and its shards.
 pub struct Plan {
     /// The offers.
     pub choice: Choice,
@@ -42,7 +42,7 @@ impl Plan {
         Ok(Self { choice, changes, divided })
     }
 
-    /// The recommended offer, and the reason in a sentence.
+    /// The recommendation and its reason, in a sentence.
     pub fn reason(&self) -> String {
         self.divided.as_ref().map_or_else(|| self.choice.reason(), ShardsPlan::reason)
     }

@@ -73,8 +73,12 @@ def _answered(former: Former | None, keep_old: float) -> Shards | None:
     """The shards of the version before, if it is still answered."""
     if former is None or time.time() > former.replaced + keep_old:
         return None
+    place = Place.from_json(former.place)
+    if _native.slices(place.path, 1)[0] != place.version:
+        # Its file was replaced.
+        return None
     try:
-        return Shards(Place.from_json(former.place))
+        return Shards(place)
     except ValueError:
         # They were closed.
         return None

@@ -7,8 +7,10 @@ from typing import Any
 
 import ray
 from ray import serve as ray_serve
+from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 
+from pypapir import _native
 from pypapir.ray._shards import NAMESPACE, PATIENCE, Place, close
 
 APPLICATION = "papir"
@@ -35,12 +37,21 @@ def keeper() -> Any:
 
 
 def served() -> Mapping[str, Any] | None:
-    """The name and the place of what is served now."""
+    """Returns the name and the place of the version that is served now; None if there is none.
+
+    Raises:
+        Error: The application does not respond.
+    """
     try:
         handle = ray_serve.get_app_handle(APPLICATION)
     except RayServeException:
         return None
-    found: Mapping[str, Any] = handle.served.remote().result(timeout_s=PATIENCE)
+    try:
+        found: Mapping[str, Any] = handle.served.remote().result(timeout_s=PATIENCE)
+    except (RayError, RayServeException, TimeoutError) as error:
+        raise _native.Error(
+            f"the application `{APPLICATION}` does not respond: delete it (ray.serve.delete), and serve again"
+        ) from error
     return found
 
 

@@ -41,7 +41,7 @@ pub struct Session {
     registration: Option<Registration>,
     /// When the newest version was last asked for.
     seen: Duration,
-    /// Whether a version of this session had a delta.
+    /// Set once a version of this session had a delta.
     had_delta: bool,
 }
 
@@ -379,8 +379,8 @@ impl Session {
         self.ensure_registered(io).await
     }
 
-    /// Moves to the newest version if the changes of this database are frequent, and its newest version
-    /// was not seen for a while. Old versions are answered too, so no refusal would tell.
+    /// Moves to the newest version if this session has seen deltas, and has not asked for the newest version
+    /// for [`Settings::freshness`]. Old versions are answered too, so no refusal would move it.
     async fn stay_fresh(&mut self, io: &Io) -> Result<()> {
         let age = self.service.platform.now().saturating_sub(self.seen);
         if !self.had_delta || age < self.settings.freshness.0 {

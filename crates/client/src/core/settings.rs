@@ -31,7 +31,7 @@ pub struct Settings {
     pub no_cache: bool,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
-    /// How far a session may stay behind a database with frequent changes.
+    /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,

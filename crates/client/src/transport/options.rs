@@ -55,7 +55,7 @@ pub struct Options {
     pub patience: Option<Duration>,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
-    /// How far a connection may stay behind a database with frequent changes.
+    /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
