@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use papir_core::{Choice, Goal, NoProgress, Progress, Shape};
+use papir_cuda::Cuda;
 
 use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
@@ -22,7 +23,7 @@ use papir_plan::units::parse_bytes;
 use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
 use papir_schemes::depir::structure::levels::Steps;
 
-use crate::{Error, Report, Result, depir, field, figures, tables};
+use crate::{Error, Report, Result, depir, device, field, figures, tables};
 
 /// Default size of a database in bytes.
 const DEFAULT_SIZE: u64 = 1 << 30;
@@ -119,6 +120,9 @@ pub struct Args {
     /// Also answer the queries of this many clients together.
     #[arg(long, value_name = "B", default_value_t = 1, conflicts_with_all = ["table", "figure", "set", "batch", "over"])]
     pub clients: usize,
+    /// Answer groups of 1, 8, 32 and 128 clients with this device too, as in cuda:0, and compare.
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["compare", "all", "table", "figure", "clients", "set", "batch", "over"])]
+    pub device: Option<String>,
     /// A parameter set of the paper (depir): tiny, small, medium, or large, which is predicted.
     #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "table", "figure", "dim0", "key_bits", "hold", "batch", "over", "goal", "records", "record_bytes", "record_bits", "size"])]
     pub set: Option<depir::Set>,
@@ -147,6 +151,7 @@ const EXAMPLES: &str = "Examples:
   papir bench --all --records 1048576 --record-bytes 256 --svg all.svg
   papir bench inspire-1gib --json
   papir bench packing
+  papir bench inspire --device cuda:0 --size 8GiB --dim0 65536 --threads 16
   papir bench compress
   papir bench newton-tables
   papir bench depir --set tiny
@@ -180,6 +185,9 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     }
     if args.all {
         return run_all(args, out, progress);
+    }
+    if let Some(name) = &args.device {
+        return run_device(name, args, out, progress);
     }
     let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
     let named: Vec<&str> = args.name.as_deref().into_iter().collect();
@@ -215,6 +223,25 @@ fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<
         (false, false) => report.write_table(out)?,
     }
     if report.correct() { Ok(()) } else { Err(Error::Wrong { what: "a scheme of --all".to_owned() }) }
+}
+
+/// Measures a scheme with a device.
+fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    let schemes: Vec<&str> = args.name.as_deref().into_iter().collect();
+    let Work::Schemes { schemes: [scheme], records, record_bits, choice } = args.work(&schemes)? else {
+        return Err(Error::usage(format!("--device {name} with this benchmark"), "a scheme"));
+    };
+    let gpu = Cuda::by_name(name, Box::new(|error| eprintln!("papir: {error}")))?;
+    let records = Synthetic::of(Shape::new(records, record_bits)?);
+    let effort = Effort::alone(args.threads, args.runs);
+    let plan = Plan { records: &records, expected: &records, choice, effort };
+    let report = device::measure(&*schemes::by_name(scheme)?, &plan, (&gpu, gpu.bandwidth()?), progress)?;
+    if args.json {
+        write_json(out, &report)?
+    } else {
+        report.write_table(out)?
+    }
+    report.check()
 }
 
 /// Reproduces and prints a table of a paper.

@@ -13,6 +13,9 @@ pub enum Error {
     /// An error about a size or a rates file.
     #[error(transparent)]
     Plan(#[from] papir_plan::Error),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] papir_cuda::CudaError),
     /// `PAPIR_BACKEND` names a backend that this machine cannot run.
     #[error(transparent)]
     Backend(#[from] papir_kernels::BackendError),

@@ -74,6 +74,7 @@ pub mod clock;
 pub mod compress;
 pub mod definitions;
 pub mod depir;
+pub mod device;
 pub mod effort;
 pub mod error;
 pub mod field;

@@ -206,7 +206,7 @@ impl Prepared {
 }
 
 /// Adds up stages of the same name, in order of first occurrence.
-fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
+pub(crate) fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
     let mut sums: Vec<(String, f64)> = Vec::new();
     for (name, seconds) in stages {
         match sums.iter_mut().find(|sum| sum.0 == name) {
@@ -215,6 +215,16 @@ fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
         }
     }
     sums
+}
+
+/// The median time of each stage over the runs, in ms.
+pub(crate) fn medians(laps: &[Vec<(String, f64)>]) -> Stages {
+    let first = laps.first().map(Vec::as_slice).unwrap_or_default();
+    let stage = |(i, (name, _)): (usize, &(String, f64))| {
+        let seconds = laps.iter().filter_map(|laps| laps.get(i)).map(|lap| lap.1).collect();
+        (name.clone(), 1e3 * median(seconds))
+    };
+    Stages(first.iter().enumerate().map(stage).collect())
 }
 
 /// Bytes of sections, in total for each length. A batched scheme has a section for each group.
@@ -313,12 +323,7 @@ impl Tally {
 
     /// Median times of an answer's stages, in ms.
     pub(crate) fn stages(&self) -> Stages {
-        let first = self.laps.first().map(Vec::as_slice).unwrap_or_default();
-        let stage = |(i, (name, _)): (usize, &(String, f64))| {
-            let seconds = self.laps.iter().filter_map(|laps| laps.get(i)).map(|lap| lap.1).collect();
-            (name.clone(), 1e3 * median(seconds))
-        };
-        Stages(first.iter().enumerate().map(stage).collect())
+        medians(&self.laps)
     }
 }
 

@@ -114,6 +114,14 @@ pub enum Error {
         /// The machine's error, or the fault in its answer.
         reason: String,
     },
+    /// A device failed, or its memory does not suffice.
+    #[error("{device}: {reason}")]
+    Device {
+        /// Its name and place.
+        device: String,
+        /// The device's error, or the memory that is free and the memory that is needed.
+        reason: String,
+    },
     /// No parameters meet the request.
     #[error("no parameters of {scheme} fit: {reason}")]
     Parameters {
@@ -194,6 +202,7 @@ impl Error {
             Self::EmptyDatabase => "empty_database",
             Self::OutOfBounds { .. } => "out_of_bounds",
             Self::Unavailable { .. } => "unavailable",
+            Self::Device { .. } => "device",
             Self::IndexOutOfRange { .. } => "index_out_of_range",
             Self::BatchSize { .. } => "batch_size",
             Self::Length { .. } => "wrong_length",

@@ -21,6 +21,7 @@ mod candidate;
 mod choice;
 pub mod codec;
 pub mod cost;
+pub mod device;
 mod division;
 pub mod envelope;
 pub mod erased;

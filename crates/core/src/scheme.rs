@@ -10,6 +10,7 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 
 use crate::cost::{Counts, DividedWork};
+use crate::device::{Device, TileShape};
 use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
@@ -340,6 +341,20 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::IndexOutOfRange`] or [`Error::Length`] for a change that does not fit.
     fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self>;
+
+    /// The matrices that a device holds of a database; none in a scheme that has no work for a device.
+    fn device_matrices(_params: &S::Params) -> Vec<TileShape> {
+        Vec::new()
+    }
+
+    /// The same database, whose matrices a device holds too and multiplies. Answers stay the same bit for
+    /// bit. While the device fails, the CPU multiplies.
+    ///
+    /// # Errors
+    /// The errors of [`Device::hold`]; by default [`Error::NoSuchParameter`].
+    fn on_device(&self, _device: &dyn Device) -> Result<Self> {
+        Err(Error::NoSuchParameter { scheme: S::NAME, what: "work for a device" })
+    }
 
     /// Reads records back from the prepared database, with the contract of
     /// [`Records::read_packed`]. Reading a few records is cheaper than reading all.

@@ -17,6 +17,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::cost::DividedWork;
+use crate::device::{Device, TileShape};
 use crate::scheme::UpdateEstimate;
 use crate::scratch::Scratch;
 use crate::sections::{SectionSink, SectionSource};
@@ -268,6 +269,19 @@ pub trait ErasedServer: Send + Sync {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
+
+    /// The matrices that a device holds of the database; none for a scheme that has no work for a device.
+    fn device_matrices(&self) -> Vec<TileShape> {
+        Vec::new()
+    }
+
+    /// The same version of the database, whose matrices a device holds too and multiplies.
+    ///
+    /// # Errors
+    /// The errors of [`Server::on_device`](crate::scheme::Server::on_device).
+    fn on_device(&self, _device: &dyn Device) -> Result<Box<dyn ErasedServer>> {
+        Err(Error::NoSuchParameter { scheme: self.describe().scheme, what: "work for a device" })
+    }
 
     /// Reads records back from the prepared database, as [`Records::read_packed`] does from a
     /// source; see also [`crate::PreparedRecords`].

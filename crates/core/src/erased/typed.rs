@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use rand_core::CryptoRng;
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::hedged::Hedged;
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::codec::Reader;
 use crate::cost::DividedWork;
+use crate::device::{Device, TileShape};
 use crate::envelope::{self, Header, Kind};
 use crate::scheme::{
     Choice, Client, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire,
@@ -273,14 +275,14 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", batch.len() as u64);
-        let requests = batch.iter().map(|(session, query)| self.parse(*session, query)).collect();
+        let requests = batch.par_iter().map(|(session, query)| self.parse(*session, query)).collect();
         let answers = answer_each(requests, |good: &[&Request<'_, S>]| {
             let good = good.iter().map(|request| (request.session(), &request.query)).collect();
             self.server.answer_many(good, progress)
         });
         progress.stage("seal", answers.len() as u64);
-        let seal = |answer| seal_answer::<S>(self.version, self.server.params(), &answer);
-        answers.into_iter().map(|answer| answer.map(seal)).collect()
+        let seal = |answer: S::Answer| seal_answer::<S>(self.version, self.server.params(), &answer);
+        answers.into_par_iter().map(|answer| answer.map(seal)).collect()
     }
 
     fn check_query(&self, query: &[u8]) -> Result<()> {
@@ -333,6 +335,14 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     ) -> Result<Box<dyn ErasedServer>> {
         let server = self.server.update(changes, rng, progress)?;
         Ok(Box::new(Self { server, version: Version::random(rng) }))
+    }
+
+    fn device_matrices(&self) -> Vec<TileShape> {
+        S::Server::device_matrices(self.server.params())
+    }
+
+    fn on_device(&self, device: &dyn Device) -> Result<Box<dyn ErasedServer>> {
+        Ok(Box::new(Self { server: self.server.on_device(device)?, version: self.version }))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {

@@ -106,6 +106,12 @@ impl NttTable {
         self.q
     }
 
+    /// The root ψ.
+    pub fn root(&self) -> u32 {
+        // Half of d is 1 in reversed order.
+        self.roots.values[self.d / 2]
+    }
+
     /// The number of coefficients d.
     pub const fn degree(&self) -> usize {
         self.d

@@ -110,6 +110,15 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         queries.iter().enumerate().map(of_query).collect()
     }
 
+    /// [`Self::products`] from Σ byte·x for each query and padded row.
+    pub fn products_from(&self, sums: &[Vec<u64>], queries: &[&[u32]], centre: u8) -> Vec<Vec<u32>> {
+        let of_query = |(sums, query): (&Vec<u64>, &&[u32])| {
+            let sums: Vec<u32> = sums[..self.rows].iter().map(|&sum| sum as u32).collect();
+            centred(sums.iter(), query, centre)
+        };
+        sums.iter().zip(queries).map(of_query).collect()
+    }
+
     /// Returns the sums of each share of row groups; a share holds the sums of all queries, one
     /// query after another.
     fn pass(&self, planes: &[&[i8]], plane_count: usize) -> Vec<Vec<u32>> {

@@ -241,6 +241,20 @@ pub trait RingPacking: Sized + Send + Sync {
         keys: &[&OnlineKey<Self::Expanded>],
     ) -> Result<Vec<Bodies>, PackingError> {
         check_count("words of all packs", words.len(), self.words(packs))?;
+        let keys = self.checked(packs, last, keys)?;
+        Ok(self.apply(words, packs, last, &keys))
+    }
+
+    /// The keys, after the checks of [`RingPacking::pack_words`] on keys and last digits.
+    ///
+    /// # Errors
+    /// The errors of [`RingPacking::pack_words`].
+    fn checked<'a>(
+        &self,
+        packs: usize,
+        last: &[&[Poly<Values>]],
+        keys: &[&'a OnlineKey<Self::Expanded>],
+    ) -> Result<Vec<&'a Self::Expanded>, PackingError> {
         if self.last_elements() > 0 {
             check_count("last digits of packs", last.len(), packs)?;
         }
@@ -248,8 +262,7 @@ pub trait RingPacking: Sized + Send + Sync {
         if let Some(key) = keys.iter().find(|key| key.shape != expected) {
             return Err(PackingError::Key { found: key.shape, expected });
         }
-        let keys: Vec<&Self::Expanded> = keys.iter().map(|key| &key.key).collect();
-        Ok(self.apply(words, packs, last, &keys))
+        Ok(keys.iter().map(|key| &key.key).collect())
     }
 
     /// [`RingPacking::pack_words`] with the LWE bodies added: returns the packed bodies for each
@@ -261,16 +274,55 @@ pub trait RingPacking: Sized + Send + Sync {
         &self,
         words: &[Self::Word],
         last: &[&[Poly<Values>]],
-        mut bodies: Vec<Bodies>,
+        bodies: Vec<Bodies>,
         keys: &[&OnlineKey<Self::Expanded>],
     ) -> Result<Vec<Bodies>, PackingError> {
         let Some(packs) = bodies.first().map(Bodies::packs) else {
             return Ok(Vec::new());
         };
         let added = self.pack_words(words, packs, last, keys)?;
-        for (bodies, added) in bodies.iter_mut().zip(&added) {
-            bodies.add_assign(self.setup().ring(), added);
-        }
-        Ok(bodies)
+        Ok(self.added(bodies, &added))
+    }
+
+    /// The LWE bodies plus the term of packing, for each key.
+    fn added(&self, mut bodies: Vec<Bodies>, terms: &[Bodies]) -> Vec<Bodies> {
+        bodies.iter_mut().zip(terms).for_each(|(bodies, term)| bodies.add_assign(self.setup().ring(), term));
+        bodies
+    }
+}
+
+/// A packing whose words are the tiles of one matrix, which a vector of each key multiplies.
+pub trait MatrixPacking: RingPacking<Word = i32> {
+    /// The vector of a key, and the bits of its products.
+    fn vector(key: &Self::Expanded) -> (&[u64], u32);
+
+    /// [`RingPacking::apply`] from the products of the words and the vectors, modulo 2^bits at least.
+    fn finish(
+        &self,
+        products: Vec<Vec<u64>>,
+        packs: usize,
+        last: &[&[Poly<Values>]],
+        keys: &[&Self::Expanded],
+    ) -> Vec<Bodies>;
+
+    /// [`RingPacking::pack_bodies`] with the products from `multiply`, which takes the vectors of all keys
+    /// and the bits of the products.
+    ///
+    /// # Errors
+    /// The errors of [`RingPacking::pack_words`].
+    fn pack_bodies_by(
+        &self,
+        multiply: impl FnOnce(&[&[u64]], u32) -> Vec<Vec<u64>>,
+        last: &[&[Poly<Values>]],
+        bodies: Vec<Bodies>,
+        keys: &[&OnlineKey<Self::Expanded>],
+    ) -> Result<Vec<Bodies>, PackingError> {
+        let Some(packs) = bodies.first().map(Bodies::packs) else {
+            return Ok(Vec::new());
+        };
+        let keys = self.checked(packs, last, keys)?;
+        let (vectors, bits): (Vec<&[u64]>, Vec<u32>) = keys.iter().map(|key| Self::vector(key)).unzip();
+        let products = multiply(&vectors, bits.into_iter().max().unwrap_or(1));
+        Ok(self.added(bodies, &self.finish(products, packs, last, &keys)))
     }
 }

@@ -86,18 +86,27 @@ impl<'a> WordMatrix<'a> {
     /// Returns D·b for each selector b of `columns` values modulo 2^bits: for each row a sum modulo
     /// 2^bits. All selectors share one pass over the matrix. No branch depends on them.
     pub fn select(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
-        let count = matvec_i16::planes_for_bits(bits);
-        let planes: Vec<Vec<i16>> = selectors.par_iter().map(|values| planes(values, bits, count)).collect();
-        let planes: Vec<&[i16]> = planes.iter().map(Vec::as_slice).collect();
-        let mut sums = match planes[..] {
-            [planes] => vec![self.pass(planes, count)],
-            _ => self.pass_many(&planes, count),
-        };
-        for (sums, selector) in sums.iter_mut().zip(selectors) {
+        self.select_from(self.products(selectors, bits), selectors, bits)
+    }
+
+    /// [`Self::select`] from the products of the stored words and the selectors, modulo 2^bits at least.
+    pub fn select_from(&self, mut products: Vec<Vec<u64>>, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+        for (sums, selector) in products.iter_mut().zip(selectors) {
             self.correct(sums, selector);
             sums.iter_mut().for_each(|sum| *sum &= (1 << bits) - 1);
         }
-        sums
+        products
+    }
+
+    /// The products of the stored words and the selectors, modulo 2^bits at least.
+    pub fn products(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+        let count = matvec_i16::planes_for_bits(bits);
+        let planes: Vec<Vec<i16>> = selectors.par_iter().map(|values| planes(values, bits, count)).collect();
+        let planes: Vec<&[i16]> = planes.iter().map(Vec::as_slice).collect();
+        match planes[..] {
+            [planes] => vec![self.pass(planes, count)],
+            _ => self.pass_many(&planes, count),
+        }
     }
 
     fn pass(&self, planes: &[i16], count: usize) -> Vec<u64> {

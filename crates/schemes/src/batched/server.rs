@@ -1,6 +1,7 @@
 //! The server: a prepared database for each group of buckets.
 
 use papir_core::cost::Counts;
+use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -106,6 +107,16 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             groups.push(server.update(&changes, rng, &NoProgress)?);
             progress.advance(1);
         }
+        Ok(Self::of_groups(self.params.clone(), self.public.seed, self.code.clone(), groups))
+    }
+
+    fn device_matrices(params: &BatchedParams<S>) -> Vec<TileShape> {
+        let of_group = S::Server::device_matrices(&params.inner);
+        (0..params.groups()).flat_map(|_| of_group.clone()).collect()
+    }
+
+    fn on_device(&self, device: &dyn Device) -> Result<Self> {
+        let groups = self.groups.iter().map(|server| server.on_device(device)).collect::<Result<_>>()?;
         Ok(Self::of_groups(self.params.clone(), self.public.seed, self.code.clone(), groups))
     }
 

@@ -16,7 +16,7 @@
 //! | Algorithm 9, line 7: H = D′·A | [`papir_lattice::selection`] |
 //! | Algorithm 1 (InspiRING) | [`papir_lattice::packing::inspiring`] |
 //! | Algorithm 8, QUERY | [`client`] |
-//! | Algorithm 9, RESPOND, EVALPOLY | [`server`], `prepared`, `evaluation`; on several machines, `shard` |
+//! | Algorithm 9, RESPOND, EVALPOLY | [`server`], `prepared`, `evaluation`; on several machines, `shard`; on a GPU, `on_device` |
 //! | Algorithm 10, EXTRACT | [`client`] |
 //! | Theorems 9, 10 | [`noise`] |
 //! | Theorem 12 (sizes) | [`params`], [`wire`] |
@@ -33,6 +33,7 @@ pub mod interpolation;
 pub mod layout;
 mod literal;
 pub mod noise;
+mod on_device;
 pub mod params;
 pub mod parts;
 mod prepared;

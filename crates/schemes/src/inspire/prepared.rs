@@ -4,8 +4,10 @@
 //! packs: a pack takes d/m rows of each ([`super::parts`]).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use papir_core::codec::Reader;
+use papir_core::device::{Device, HeldPacks, TileShape, Words};
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -20,6 +22,7 @@ use rayon::prelude::*;
 use super::encode::{Columns, encode};
 use super::layout::Layout;
 use super::params::Params;
+use crate::shared::held::Held;
 use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks, ranged, sized};
 use crate::shared::stored_records::read_columns;
@@ -70,6 +73,10 @@ pub(crate) struct Prepared {
     pub(super) packing: Inspiring,
     /// 32-bit packing matrices in row groups, pack after pack, with masks and last digits.
     pub(super) packs: PreparedPacks<Inspiring>,
+    /// The words of each part in the memory of a device; none without one.
+    pub(super) held: Vec<Held>,
+    /// Words and packs in the memory of a device that evaluates polynomials too.
+    pub(super) packs_held: Option<Arc<dyn HeldPacks>>,
 }
 
 impl Prepared {
@@ -92,7 +99,8 @@ impl Prepared {
         progress.stage("pack", layout.packs() as u64);
         let masks = pack_masks((params, layout), &seeds, &tiles, &exceptions, progress);
         let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks, scratch)?;
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
+        let (held, packs_held) = (Vec::new(), None);
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, held, packs_held })
     }
 
     /// Encodes all parts in memory of `scratch`, and keeps matrices and exceptions there.
@@ -165,7 +173,8 @@ impl Prepared {
         let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
         let all = layout.packs();
         let packs = PreparedPacks::load(sections.packs, &packing, (0..all, all), source)?;
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
+        let (held, packs_held) = (Vec::new(), None);
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, held, packs_held })
     }
 
     /// Reads some packs of the only part from what [`Self::save`] wrote.
@@ -187,7 +196,31 @@ impl Prepared {
         let exceptions = Exceptions::new(&[here], sections.exceptions)?;
         let packing = params.packing(&seeds[0])?;
         let packs = PreparedPacks::load(sections.packs, &packing, (range, packs), source)?;
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
+        let (held, packs_held) = (Vec::new(), None);
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, held, packs_held })
+    }
+
+    /// The same parts, whose matrices a device holds too.
+    pub(super) fn on_device(&self, params: &Params, device: &dyn Device) -> Result<Self> {
+        if let Some(evaluated) = self.with_packs_on(params, device)? {
+            return Ok(evaluated);
+        }
+        let hold = |part| {
+            let tiles = bytemuck::cast_slice(self.tiles_of(part));
+            Held::on(device, Words::Signed16, self.layout.columns, tiles)
+        };
+        let held = (0..self.seeds.len()).map(hold).collect::<Result<_>>()?;
+        Ok(Self { held, packs: self.packs.on_device(&self.packing, device)?, ..self.clone() })
+    }
+
+    /// The matrices that a device holds of `parts` parts.
+    pub(super) fn device_matrices((params, layout): (&Params, &Layout), parts: usize) -> Vec<TileShape> {
+        let (rows, columns) = (layout.rows(), layout.columns);
+        let mut all = vec![TileShape { words: Words::Signed16, rows, columns }; parts];
+        let columns = params.literal().key_switch.levels * params.layout().degree;
+        let rows = layout.packs() * params.layout().degree;
+        all.push(TileShape { words: Words::Signed32, rows, columns });
+        all
     }
 
     /// Part of a record, and its index there.
@@ -237,7 +270,11 @@ impl Prepared {
                 let entries = part * columns..(part + 1) * columns;
                 let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
                 let matrix = WordMatrix::new(columns, self.tiles_of(part));
-                matrix.with_exceptions(self.exceptions.of_part(part)).select(&selectors, bits)
+                let matrix = matrix.with_exceptions(self.exceptions.of_part(part));
+                match self.held.get(part).and_then(|held| held.products(&selectors, bits)) {
+                    Some(products) => matrix.select_from(products, &selectors, bits),
+                    None => matrix.select(&selectors, bits),
+                }
             })
             .collect();
         let joined = match &mut sums[..] {
@@ -272,7 +309,7 @@ impl Prepared {
     /// # Errors
     /// The errors of [`Self::packing_key`].
     pub(super) fn pack(&self, bodies: Vec<Bodies>, keys: &[&PackingKey]) -> Result<Vec<Bodies>> {
-        self.packs.pack(&self.packing, bodies, keys)
+        self.packs.pack_on_device(&self.packing, bodies, keys)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A database is one part, or several that share packs.
 
 use papir_core::cost::{Counts, Operation};
+use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{self, Parameters, Scheme, Session, UpdateEstimate, check_changes};
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
@@ -136,13 +137,10 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         let count = queries.len() as u64;
         progress.stage("read_keys", count);
         let keys = queries.par_iter().map(|query| self.read_keys(query)).collect::<Result<Vec<_>>>()?;
-        progress.stage("select", count);
-        let bodies = self.select(&queries);
-        progress.stage("pack", count);
-        let packed = self.pack(bodies, &keys)?;
-        progress.stage("evaluate", count);
-        let results: Vec<Vec<Rlwe>> =
-            packed.into_par_iter().zip(&keys).map(|(packed, keys)| self.evaluate(packed, keys)).collect();
+        let results = match self.evaluate_on_device(&queries, &keys, progress) {
+            Some(results) => results,
+            None => self.results(&queries, &keys, progress)?,
+        };
         progress.stage("switch", count);
         Ok(results.par_iter().map(|results| switch(self.ring_params(), results)).collect())
     }
@@ -159,6 +157,14 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
         Ok(Self { prepared: self.prepared.update(self.ring_params(), changes, progress)?, ..self.clone() })
+    }
+
+    fn device_matrices(params: &S::Params) -> Vec<TileShape> {
+        Prepared::device_matrices(S::layouts(params), S::parts(params))
+    }
+
+    fn on_device(&self, device: &dyn Device) -> Result<Self> {
+        Ok(Self { prepared: self.prepared.on_device(self.ring_params(), device)?, ..self.clone() })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -238,6 +244,27 @@ impl<S: Parted> PartsServer<S> {
 
     fn ring_params(&self) -> &Params {
         S::layouts(&self.params).0
+    }
+
+    /// Lines 7 to 12 and EVALPOLY on a device, if one has the packs and does not fail.
+    fn evaluate_on_device(
+        &self,
+        queries: &[&Query],
+        keys: &[Keys],
+        progress: &dyn Progress,
+    ) -> Option<Vec<Vec<Rlwe>>> {
+        let keys: Vec<_> = keys.iter().map(|keys| (&keys.packing, keys.rgsw.as_slice())).collect();
+        self.prepared.evaluate_on_device(self.ring_params(), queries, &keys, progress)
+    }
+
+    /// Lines 7 to 12 and EVALPOLY: one result for each chunk, for each query.
+    fn results(&self, queries: &[&Query], keys: &[Keys], progress: &dyn Progress) -> Result<Vec<Vec<Rlwe>>> {
+        progress.stage("select", queries.len() as u64);
+        let bodies = self.select(queries);
+        progress.stage("pack", queries.len() as u64);
+        let packed = self.pack(bodies, keys)?;
+        progress.stage("evaluate", queries.len() as u64);
+        Ok(packed.into_par_iter().zip(keys).map(|(packed, keys)| self.evaluate(packed, keys)).collect())
     }
 
     /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the

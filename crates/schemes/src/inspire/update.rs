@@ -143,7 +143,7 @@ impl<'a> Draft<'a> {
         let masks = pack_masks((params, layout), seeds, &tiles, &exceptions, progress);
         let touched = |pack: usize| self.touched[pack / layout.points];
         let packs = self.old.packs.refresh(packing, touched, masks)?;
-        Ok(Prepared { tiles, exceptions, packs, ..self.old.clone() })
+        Ok(Prepared { tiles, exceptions, packs, held: Vec::new(), packs_held: None, ..self.old.clone() })
     }
 
     /// Exceptions of a part: of the unchanged columns, and the new ones of the others, sorted.

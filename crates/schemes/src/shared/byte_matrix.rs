@@ -9,6 +9,7 @@ use papir_lattice::lwe32::{self, LweParams, MaskProducts, matrix_bytes, write_co
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use super::held::Held;
 use super::stored_records::read_columns;
 use super::units::Units;
 
@@ -169,6 +170,26 @@ pub(crate) fn load_matrix(
     let tiles = source.get(section)?;
     Error::check_length(section, tiles.len(), matrix_bytes(rows, columns) as usize)?;
     Ok(ByteMatrix::new(rows, columns, tiles))
+}
+
+/// [`ByteMatrix::products`] by the device that holds the matrix, if there is one.
+pub(crate) fn held_products(
+    matrix: &ByteMatrix,
+    held: &Held,
+    queries: &[&[u32]],
+    bits: u32,
+    centre: u8,
+) -> Vec<Vec<u32>> {
+    if held.is_nowhere() {
+        return matrix.products(queries, bits, centre);
+    }
+    let vectors: Vec<Vec<u64>> =
+        queries.iter().map(|query| query.iter().map(|&x| x.into()).collect()).collect();
+    let vectors: Vec<&[u64]> = vectors.iter().map(Vec::as_slice).collect();
+    match held.products(&vectors, bits) {
+        Some(products) => matrix.products_from(&products, queries, centre),
+        None => matrix.products(queries, bits, centre),
+    }
 }
 
 /// Products of all rows of a matrix with all masks, n words for each row.

@@ -2,6 +2,7 @@
 
 pub(crate) mod byte_matrix;
 pub mod digits;
+pub(crate) mod held;
 pub mod matrices;
 pub mod messages;
 pub(crate) mod packs;

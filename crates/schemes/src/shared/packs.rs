@@ -2,17 +2,20 @@
 
 use std::ops::Range;
 
+use papir_core::device::{Device, Words};
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Error, Result};
+use papir_lattice::packing::inspiring::multiply;
 use papir_lattice::packing::{
-    Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
+    Bodies, LweMasks, MatrixPacking, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
 };
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
+use super::held::Held;
 use super::parameters::refused;
 
 /// Scheme of the packs, and the names of their sections.
@@ -51,11 +54,14 @@ pub(crate) struct PreparedPacks<P: RingPacking> {
     names: Names,
     pub(crate) words: BlobSlice<P::Word>,
     pub(crate) packs: Vec<Preprocessed>,
+    /// The words in the memory of a device.
+    held: Held,
 }
 
 impl<P: RingPacking> Clone for PreparedPacks<P> {
     fn clone(&self) -> Self {
-        Self { names: self.names, words: self.words.clone(), packs: self.packs.clone() }
+        let (words, packs, held) = (self.words.clone(), self.packs.clone(), self.held.clone());
+        Self { names: self.names, words, packs, held }
     }
 }
 
@@ -73,7 +79,8 @@ impl<P: RingPacking> PreparedPacks<P> {
     ) -> Result<Self> {
         let mut words = scratch.zeroed(names.words, packing.words(packs) * size_of::<P::Word>())?;
         let packs = packing.prepare_all(packs, masks, words.slice_mut()).map_err(|e| names.refused(e))?;
-        Ok(Self { names, words: BlobSlice::new(words.into(), names.words)?, packs })
+        let (words, held) = (BlobSlice::new(words.into(), names.words)?, Held::default());
+        Ok(Self { names, words, packs, held })
     }
 
     /// Prepares the wanted packs again and copies the others.
@@ -99,8 +106,8 @@ impl<P: RingPacking> PreparedPacks<P> {
         let fresh = packing.prepare_where(self.packs.len(), wanted, masks, words.slice_mut());
         let fresh = fresh.map_err(|error| names.refused(error))?;
         let packs = fresh.into_iter().zip(&self.packs).map(|(new, old)| new.unwrap_or_else(|| old.clone()));
-        let packs = packs.collect();
-        Ok(Self { names, words: BlobSlice::new(words.into(), names.words)?, packs })
+        let (words, held) = (BlobSlice::new(words.into(), names.words)?, Held::default());
+        Ok(Self { names, words, packs: packs.collect(), held })
     }
 
     /// Packs the bodies for each key, in one pass over the words.
@@ -113,8 +120,9 @@ impl<P: RingPacking> PreparedPacks<P> {
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<P::Expanded>],
     ) -> Result<Vec<Bodies>> {
-        let last: Vec<&[Poly<Values>]> = self.packs.iter().map(|pack| &pack.last[..]).collect();
-        packing.pack_bodies(&self.words, &last, bodies, keys).map_err(|error| self.names.refused(error))
+        packing
+            .pack_bodies(&self.words, &self.last(), bodies, keys)
+            .map_err(|error| self.names.refused(error))
     }
 
     /// Masks of all packs, switched to the bits of an answer.
@@ -143,8 +151,46 @@ impl<P: RingPacking> PreparedPacks<P> {
         source: &dyn SectionSource,
     ) -> Result<Self> {
         let words = load_words(packing, names.words, (packs.clone(), all), source)?;
-        Ok(Self { names, words, packs: load_packs(names, packing, (packs, all), source)? })
+        let packs = load_packs(names, packing, (packs, all), source)?;
+        Ok(Self { names, words, packs, held: Held::default() })
     }
+
+    fn last(&self) -> Vec<&[Poly<Values>]> {
+        self.packs.iter().map(|pack| &pack.last[..]).collect()
+    }
+}
+
+impl<P: MatrixPacking> PreparedPacks<P> {
+    /// The same packs, whose words a device holds too.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) fn on_device(&self, packing: &P, device: &dyn Device) -> Result<Self> {
+        let columns = matrix_columns(packing);
+        Ok(Self { held: Held::on(device, Words::Signed32, columns, self.words.bytes())?, ..self.clone() })
+    }
+
+    /// [`Self::pack`], with the products of the device that holds the words.
+    ///
+    /// # Errors
+    /// The errors of [`Self::pack`].
+    pub(crate) fn pack_on_device(
+        &self,
+        packing: &P,
+        bodies: Vec<Bodies>,
+        keys: &[&OnlineKey<P::Expanded>],
+    ) -> Result<Vec<Bodies>> {
+        let multiply = |vectors: &[&[u64]], bits| {
+            self.held.products(vectors, bits).unwrap_or_else(|| multiply(&self.words, vectors, bits))
+        };
+        let packed = packing.pack_bodies_by(multiply, &self.last(), bodies, keys);
+        packed.map_err(|error| self.names.refused(error))
+    }
+}
+
+/// Columns of the matrices of packs: ℓ·d.
+pub(crate) fn matrix_columns(packing: &impl RingPacking) -> usize {
+    packing.setup().gadget().levels() * packing.setup().ring().degree()
 }
 
 /// Reads the words of these of all packs, whole units of them.

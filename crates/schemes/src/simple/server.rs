@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 
 use papir_core::cost::{Counts, Operation};
+use papir_core::device::{Device, TileShape, Words};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result};
+use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, MaskProducts, Masks, N, add_multiple, round};
 use papir_ring::prg::Seed;
@@ -19,7 +21,10 @@ use rayon::prelude::*;
 use super::noise::CENTRE;
 use super::params::{NAME, Simple, SimpleParams, masks};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
-use crate::shared::byte_matrix::{ByteMatrix, Difference, load_matrix, multiply, row_products};
+use crate::shared::byte_matrix::{
+    ByteMatrix, Difference, Layout, held_products, load_matrix, multiply, row_products,
+};
+use crate::shared::held::Held;
 use crate::shared::messages::load_seed;
 use crate::shared::parameters::estimate;
 use crate::shared::stored_records::check_source;
@@ -37,6 +42,8 @@ pub struct SimpleServer {
     pub(super) params: SimpleParams,
     pub(super) public: SimplePublic,
     pub(super) database: ByteMatrix,
+    /// The matrix in the memory of a device.
+    held: Held,
 }
 
 impl Server<Simple> for SimpleServer {
@@ -52,7 +59,7 @@ impl Server<Simple> for SimpleServer {
         progress.stage("hint", database.rows() as u64);
         let products = MaskProducts::new(&params.lwe, &masks(seed), database.columns(), CENTRE);
         let hint = multiply(&params.lwe, &products, &database, progress).into();
-        Ok(Self { params, public: SimplePublic { seed, hint }, database })
+        Ok(Self { params, public: SimplePublic { seed, hint }, database, held: Held::default() })
     }
 
     fn params(&self) -> &SimpleParams {
@@ -69,7 +76,7 @@ impl Server<Simple> for SimpleServer {
         progress: &dyn Progress,
     ) -> Result<Vec<SimpleAnswer>> {
         let queries: Vec<&SimpleQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        let rows = rounded_products(&self.params, &self.database, &queries, progress);
+        let rows = rounded_products(&self.params, (&self.database, &self.held), &queries, progress);
         Ok(rows.into_iter().map(|values| SimpleAnswer { values }).collect())
     }
 
@@ -100,7 +107,17 @@ impl Server<Simple> for SimpleServer {
             self.multiply_rows(&database, &rows, hint.slice_mut(), progress);
         }
         let public = SimplePublic { seed: self.public.seed, hint: hint.into() };
-        Ok(Self { params: self.params.clone(), public, database })
+        Ok(Self { params: self.params.clone(), public, database, held: Held::default() })
+    }
+
+    fn device_matrices(params: &SimpleParams) -> Vec<TileShape> {
+        let Layout { rows, columns, .. } = params.layout;
+        vec![TileShape { words: Words::Unsigned8, rows: rows.next_multiple_of(ROWS), columns }]
+    }
+
+    fn on_device(&self, device: &dyn Device) -> Result<Self> {
+        let held = Held::on(device, Words::Unsigned8, self.database.columns(), self.database.tiles())?;
+        Ok(Self { held, ..self.clone() })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -115,7 +132,7 @@ impl Server<Simple> for SimpleServer {
 
     fn load(params: SimpleParams, source: &dyn SectionSource) -> Result<Self> {
         let database = load_matrix(source, DATABASE, params.layout.rows, params.layout.columns)?;
-        Ok(Self { public: load_public(&params, source)?, params, database })
+        Ok(Self { public: load_public(&params, source)?, params, database, held: Held::default() })
     }
 }
 
@@ -152,7 +169,7 @@ pub(super) fn load_public(params: &SimpleParams, source: &dyn SectionSource) -> 
 /// Rows of the matrix times each query, without the low bits of each sum, rounded to nearest.
 pub(super) fn rounded_products(
     params: &SimpleParams,
-    rows: &ByteMatrix,
+    (rows, held): (&ByteMatrix, &Held),
     queries: &[&SimpleQuery],
     progress: &dyn Progress,
 ) -> Vec<Vec<u64>> {
@@ -160,7 +177,7 @@ pub(super) fn rounded_products(
     let values: Vec<&[u32]> = queries.iter().map(|query| query.values.as_slice()).collect();
     let dropped = params.budget.dropped_bits;
     let rounded = |sums: &Vec<u32>| sums.iter().map(|&sum| round(sum, dropped).into()).collect();
-    rows.products(&values, LOG2_Q, CENTRE).iter().map(rounded).collect()
+    held_products(rows, held, &values, LOG2_Q, CENTRE).iter().map(rounded).collect()
 }
 
 /// Adds ΔD·A to the hint, one byte of ΔD at a time.

@@ -15,6 +15,7 @@ use super::params::{Simple, SimpleParams};
 use super::server::{DATABASE, load_public, rounded_products};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::ByteMatrix;
+use crate::shared::held::Held;
 
 /// A range of rows.
 pub struct SimpleShard {
@@ -45,7 +46,7 @@ impl Shard<Simple> for SimpleShard {
     }
 
     fn partial_many(&self, queries: &[&SimpleQuery], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
-        Ok(rounded_products(&self.params, &self.rows, queries, progress))
+        Ok(rounded_products(&self.params, (&self.rows, &Held::default()), queries, progress))
     }
 }
 

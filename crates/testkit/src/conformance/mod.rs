@@ -8,8 +8,10 @@
 //! | `state` | client keys and client state: saved, loaded, damaged, missing |
 //! | `readback` | records read back from a prepared database |
 //! | `shards` | answers combined from ranges of a database: equal to its own |
+//! | `devices` | answers with a device's products: equal to the CPU's |
 
 mod config;
+mod devices;
 mod fixture;
 mod lifecycle;
 mod lookups;
@@ -19,6 +21,7 @@ mod shards;
 mod state;
 
 use chacha20::ChaCha20Rng;
+use papir_core::device::Device;
 use papir_core::erased::ErasedScheme;
 use papir_core::{Privacy, Target};
 use rand_core::SeedableRng;
@@ -41,6 +44,7 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
         lookups::check_refusals(&mut fixture);
         readback::check_reads(&mut fixture);
         shards::check(&mut fixture);
+        devices::check(&mut fixture);
         if thorough {
             lookups::check_batches(&mut fixture);
             lookups::check_threads(&fixture, config);
@@ -48,6 +52,19 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
             state::check(&mut fixture, config);
             lifecycle::check(&mut fixture, config);
         }
+    }
+}
+
+/// Checks that a scheme's answers with the products of a device are those of the CPU, bit for bit.
+///
+/// # Panics
+/// If a check fails, with the shape and the reason.
+pub fn run_on_device(scheme: &dyn ErasedScheme, config: &Config, device: &dyn Device) {
+    let goals = config.goals.iter().cycle();
+    for (i, (&shape, &goal)) in config.shapes.iter().chain(&config.thorough).zip(goals).enumerate() {
+        let target = Target { goal, failure: config.failure };
+        let mut fixture = Fixture::new(scheme, shape, target, config.seed + i as u64);
+        devices::check_answers(&mut fixture, device);
     }
 }
 

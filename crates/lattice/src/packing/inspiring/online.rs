@@ -13,7 +13,7 @@ use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::super::bodies::Bodies;
-use super::super::key::RoundedMatrix;
+use super::super::key::{OnlineKey as Checked, RoundedMatrix};
 use crate::key_switch::inner_product;
 
 /// A client's packing key, expanded for the online part.
@@ -34,20 +34,48 @@ impl OnlineKey {
         };
         Self { g: g.words.to_vec(), bits: g.bits, h: last.iter().flat_map(|h| h.lift(ring)).collect() }
     }
+
+    /// y_h in values, or nothing.
+    fn last(&self) -> &[Poly<Values>] {
+        &self.h
+    }
+
+    /// y_g, and its bits.
+    pub(super) fn vector(&self) -> (&[u64], u32) {
+        (&self.g, self.bits)
+    }
 }
 
-/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h, for each key.
-///
-/// `tiles` holds the matrices of `packs` packs of `capacity` rows one after another, `last` their last
-/// digits, if they have any. The keys of several clients share one pass over the matrices.
+impl Checked<OnlineKey> {
+    /// y_g, which multiplies the matrices of packs.
+    pub fn vector(&self) -> &[u64] {
+        self.key.vector().0
+    }
+
+    /// y_h in values, which multiplies last digits; empty for a partial pack.
+    pub fn last(&self) -> &[Poly<Values>] {
+        self.key.last()
+    }
+}
+
+/// Returns M·y_g for each key, modulo 2^bits at least. The keys of several clients share one pass over the
+/// matrices, one after another in `tiles`.
+pub(super) fn products(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<Vec<u64>> {
+    let vectors: Vec<&[u64]> = keys.iter().map(|key| &key.g[..]).collect();
+    multiply(tiles, &vectors, keys.iter().map(|key| key.bits).max().unwrap_or(1))
+}
+
+/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h, for each key, from
+/// the products M·y_g of `packs` packs of `capacity` rows. `last` holds their last digits, if they have
+/// any.
 pub(super) fn pack(
     ring: &Ring,
     (capacity, packs): (usize, usize),
-    tiles: &[i32],
+    products: Vec<Vec<u64>>,
     last: &[&[Poly<Values>]],
     keys: &[&OnlineKey],
 ) -> Vec<Bodies> {
-    let finished = multiply(tiles, keys).into_par_iter().zip(keys).map(|(mut sums, key)| {
+    let finished = products.into_par_iter().zip(keys).map(|(mut sums, key)| {
         sums.iter_mut().for_each(|sum| *sum &= (1 << key.bits) - 1);
         let mut bodies = Bodies::from_sums(ring, capacity, packs, &sums, key.bits);
         if !last.is_empty() {
@@ -59,23 +87,25 @@ pub(super) fn pack(
     finished.collect()
 }
 
-/// Returns M·y_g for each key, modulo 2^bits at least; rows are split between threads.
-fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<Vec<u64>> {
-    let Some(bits) = keys.iter().map(|key| key.bits).max() else {
+/// Returns the products of the matrices of packs, one after another in `tiles`, and vectors modulo 2^bits;
+/// rows are split between threads.
+///
+/// # Panics
+/// If the vectors differ in length, or the tiles are not whole row groups.
+pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+    let Some(columns) = vectors.first().map(|vector| vector.len()) else {
         return Vec::new();
     };
-    let columns = keys[0].g.len();
     // Each thread takes whole row groups, so that the keys share its part of the pass.
     let groups = (tiles.len() / (columns * matvec_i32::ROWS)).div_ceil(rayon::current_num_threads()).max(1);
-    let vectors: Vec<&[u64]> = keys.iter().map(|key| &key.g[..]).collect();
     let parts: Vec<Vec<Vec<u64>>> = tiles
         .par_chunks(groups * columns * matvec_i32::ROWS)
         .map(|tiles| {
-            let mut sums = vec![vec![0; tiles.len() / columns]; keys.len()];
+            let mut sums = vec![vec![0; tiles.len() / columns]; vectors.len()];
             let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-            matvec_i32::pass_many(tiles, columns, &vectors, bits, &mut outs);
+            matvec_i32::pass_many(tiles, columns, vectors, bits, &mut outs);
             sums
         })
         .collect();
-    (0..keys.len()).map(|i| parts.iter().flat_map(|part| part[i].iter().copied()).collect()).collect()
+    (0..vectors.len()).map(|i| parts.iter().flat_map(|part| part[i].iter().copied()).collect()).collect()
 }

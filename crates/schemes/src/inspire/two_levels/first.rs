@@ -3,21 +3,24 @@
 use std::ops::Range;
 
 use papir_core::cost::DividedWork;
+use papir_core::device::{Device, TileShape, Words};
 use papir_core::scheme::Shard;
 use papir_core::sections::SectionSource;
 use papir_core::{BlobSlice, Division, Progress, Result};
 use papir_kernels::{matvec_i16, matvec_i32};
-use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
-use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
-use papir_lattice::selection::matrix_bytes;
+use papir_lattice::packing::inspiring::matrix::slots;
+use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring, multiply};
+use papir_lattice::packing::{Bodies, MatrixPacking, OnlineKey};
+use papir_lattice::selection::{group_rows, matrix_bytes};
 use rayon::prelude::*;
 
 use super::literal::{Inspire2, NAME};
 use super::packings::{Packings, SEED, select};
 use super::params::Params;
 use super::wire::Query;
+use crate::shared::held::Held;
 use crate::shared::messages::load_seed;
-use crate::shared::packs::{load_words, ranged};
+use crate::shared::packs::{load_words, matrix_columns, ranged};
 use crate::shared::parameters::refused;
 
 /// Section of D.
@@ -34,6 +37,8 @@ pub(super) struct First {
     pub(super) tiles: BlobSlice<i16>,
     /// Their packing matrices.
     pub(super) matrices: BlobSlice<i32>,
+    /// Rows and packing matrices in the memory of a device.
+    pub(super) held: [Held; 2],
 }
 
 impl First {
@@ -51,12 +56,37 @@ impl First {
             units: units.len(),
             tiles: ranged(source, DATABASE, rows, layout.matrix_bytes() as usize)?,
             matrices: load_words(packing, MATRICES, (units, layout.blocks), source)?,
+            held: Default::default(),
         })
+    }
+
+    /// The same units, whose matrices a device holds too.
+    pub(super) fn on_device(
+        &self,
+        params: &Params,
+        packing: &PartialInspiring,
+        device: &dyn Device,
+    ) -> Result<Self> {
+        let rows = Held::on(device, Words::Signed16, params.layout().columns, self.tiles.bytes())?;
+        let matrices = Held::on(device, Words::Signed32, matrix_columns(packing), self.matrices.bytes())?;
+        Ok(Self { held: [rows, matrices], ..self.clone() })
+    }
+
+    /// The matrices that a device holds of a whole database.
+    pub(super) fn device_matrices(params: &Params) -> Vec<TileShape> {
+        let (layout, gamma) = (params.layout(), params.literal().gammas[0]);
+        let rows = group_rows(layout.blocks * layout.unit_words);
+        let selected = TileShape { words: Words::Signed16, rows, columns: layout.columns };
+        let degree = params.rlwe().ring().degree();
+        let columns = params.gadget().levels() * degree;
+        let rows = layout.blocks.div_ceil(slots(gamma)) * slots(gamma) * gamma;
+        vec![selected, TileShape { words: Words::Signed32, rows, columns }]
     }
 
     /// Line 7, b′₀ = D·b₀: bodies of these units modulo q, in one pass over their rows.
     pub(super) fn select(&self, params: &Params, queries: &[&Query]) -> Vec<Bodies> {
-        select(params, &self.tiles, queries, 0, [params.layout().unit_words, self.units])
+        let packs = [params.layout().unit_words, self.units];
+        select(params, (&self.tiles, &self.held[0]), queries, 0, packs)
     }
 
     /// Line 8: packed bodies of these units.
@@ -66,7 +96,11 @@ impl First {
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<Expanded>],
     ) -> Result<Vec<Bodies>> {
-        packing.pack_bodies(&self.matrices, &[], bodies, keys).map_err(refused(NAME))
+        let multiply = |vectors: &[&[u64]], bits| {
+            let held = self.held[1].products(vectors, bits);
+            held.unwrap_or_else(|| multiply(&self.matrices, vectors, bits))
+        };
+        packing.pack_bodies_by(multiply, &[], bodies, keys).map_err(refused(NAME))
     }
 }
 

@@ -9,6 +9,7 @@ use papir_ring::prg::Seed;
 use super::literal::NAME;
 use super::params::Params;
 use super::wire::Query;
+use crate::shared::held::Held;
 use crate::shared::packs::Names;
 use crate::shared::parameters::refused;
 
@@ -72,7 +73,7 @@ impl Packings {
 /// A level's matrix times its selectors, as bodies of packs of γ.
 pub(super) fn select(
     params: &Params,
-    tiles: &[i16],
+    (tiles, held): (&[i16], &Held),
     queries: &[&Query],
     level: usize,
     [gamma, packs]: [usize; 2],
@@ -80,6 +81,10 @@ pub(super) fn select(
     let matrix = WordMatrix::new(params.selectors()[level], tiles);
     let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selectors[level].as_slice()).collect();
     let (ring, bits) = (params.rlwe().ring(), params.literal().query_bits[level]);
-    let sums = matrix.select(&selectors, bits).into_iter();
+    let sums = match held.products(&selectors, bits) {
+        Some(products) => matrix.select_from(products, &selectors, bits),
+        None => matrix.select(&selectors, bits),
+    };
+    let sums = sums.into_iter();
     sums.map(|sums| Bodies::from_sums(ring, gamma, packs, &sums, bits)).collect()
 }

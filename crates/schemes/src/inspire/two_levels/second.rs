@@ -21,6 +21,7 @@ use super::literal::{Inspire2, NAME};
 use super::packings::{PACKS, Packings, SEED, select};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
+use crate::shared::held::Held;
 use crate::shared::messages::load_seed;
 use crate::shared::packs::{PreparedPacks, encryptions, sized};
 use crate::shared::parameters::refused;
@@ -93,7 +94,7 @@ impl SecondLevel {
     /// Lines 10 and 11: bodies of resp₁.
     pub(super) fn pack_masks(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
         let packs = [self.params.literal().gammas[1], self.params.literal().packs()[0]];
-        let bodies = select(&self.params, &self.digits, queries, 1, packs);
+        let bodies = select(&self.params, (&self.digits, &Held::default()), queries, 1, packs);
         self.packs.pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
     }
 

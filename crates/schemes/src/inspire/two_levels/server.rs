@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 
 use papir_core::cost::{Counts, Operation};
+use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{self, Combiner, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::scratch::{InMemory, Scratch, find_or_make};
 use papir_core::sections::{SectionSink, SectionSource};
@@ -124,6 +125,16 @@ impl scheme::Server<Inspire2> for Server {
         Self::pack((params, seed, packings), tiles.into(), copies, &touched, &mut InMemory, progress)
     }
 
+    fn device_matrices(params: &Params) -> Vec<TileShape> {
+        First::device_matrices(params)
+    }
+
+    fn on_device(&self, device: &dyn Device) -> Result<Self> {
+        let SecondLevel { params, packings, .. } = &self.second;
+        let first = self.first.on_device(params, packings.packing(0), device)?;
+        Ok(Self { first, ..self.clone() })
+    }
+
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let (layout, seed) = (self.second.params.layout(), &self.second.public.seed);
         read_columns(&layout.unit_layout, layout.blocks as u64, (first, count), out, |column| {
@@ -206,7 +217,7 @@ impl Server {
         let second = PreparedPacks::prepare(PACKS, packings.packing(1), packs, of_pack, scratch)?;
         let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
         Ok(Self {
-            first: First { units: wanted.len(), tiles, matrices },
+            first: First { units: wanted.len(), tiles, matrices, held: Default::default() },
             second: SecondLevel::new(params.clone(), *seed, packings.clone(), digits, second),
         })
     }

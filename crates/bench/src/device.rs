@@ -1,0 +1,244 @@
+//! Answers with a device beside those of the CPU alone (`papir bench SCHEME --device cuda:0`).
+//!
+//! One database is prepared, and queries of clients are answered together in groups of several sizes: by
+//! the CPU, then with the device. Every record is compared with its source, and every answer of the device
+//! with the CPU's.
+
+use std::io::Write;
+
+use getrandom::SysRng;
+use papir_core::device::Device;
+use papir_core::erased::{ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession};
+use papir_core::{Description, NoProgress, Progress, read_record};
+use papir_kernels::Backend;
+use papir_plan::units::bytes as display;
+use rand_core::UnwrapErr;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::clock::{StageClock, median, timed};
+use crate::effort::Plan;
+use crate::prepared::{Prepared, indices, medians, summed};
+use crate::report::{Stages, write_columns};
+use crate::{Error, Result};
+
+/// Clients that are answered together, for each row.
+pub const GROUPS: [usize; 4] = [1, 8, 32, 128];
+
+/// Answers of one database.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceReport {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// Number of records.
+    pub records: u64,
+    /// Bytes of a record.
+    pub record_bytes: u64,
+    /// Bytes of the encoded database.
+    pub database_bytes: u64,
+    /// Bytes of what the server prepares beside it.
+    pub material_bytes: u64,
+    /// The device's name.
+    pub device: String,
+    /// Bytes that the device reads and writes in a second, in a copy within its memory, in 10⁹.
+    pub device_gbps: f64,
+    /// Threads of the CPU.
+    pub threads: usize,
+    /// The CPU's instructions.
+    pub backend: &'static str,
+    /// Time of the setup.
+    pub offline_s: f64,
+    /// Time to copy the matrices to the device.
+    pub copy_s: f64,
+    /// The groups.
+    pub groups: Vec<GroupReport>,
+    /// True if every record was right, and every answer the CPU's.
+    pub correct: bool,
+}
+
+/// The answers to one group. Times are medians.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupReport {
+    /// Clients that are answered together.
+    pub clients: usize,
+    /// Time of all answers with the device.
+    pub device_ms: f64,
+    /// Its stages.
+    pub stages: Stages,
+    /// Bytes of the database times clients, over the time of all answers, in 10⁹ a second.
+    pub effective_gbps: f64,
+    /// Time with the device over one read of the database at the rate of copies.
+    pub reads: f64,
+    /// Time of all answers on the CPU alone.
+    pub cpu_ms: f64,
+}
+
+/// Prepares a database and answers its groups.
+///
+/// # Errors
+/// The errors of [`crate::measure::measure`], and those of the device.
+pub fn measure(
+    scheme: &dyn ErasedScheme,
+    plan: &Plan<'_>,
+    (device, device_rate): (&dyn Device, f64),
+    progress: &dyn Progress,
+) -> Result<DeviceReport> {
+    let backend = Backend::try_from_env()?;
+    plan.effort.pool()?.install(|| {
+        let prepared = Prepared::setup(scheme, plan, progress)?;
+        progress.stage("copy", 1);
+        let (placed, copy_s) = timed(|| prepared.server.on_device(device));
+        let placed = placed?;
+        let Description { scheme, sizes, shape, .. } = prepared.server.describe();
+        progress.stage("groups", GROUPS.len() as u64);
+        let mut groups = Groups { prepared: &prepared, placed: &*placed, plan, device_rate, correct: true };
+        let measured = GROUPS.iter().map(|&clients| {
+            let group = groups.measure(clients);
+            progress.advance(1);
+            group
+        });
+        let measured = measured.collect::<Result<Vec<_>>>()?;
+        Ok(DeviceReport {
+            scheme,
+            records: shape.records(),
+            record_bytes: shape.record_bytes() as u64,
+            database_bytes: sizes.database,
+            material_bytes: sizes.material,
+            device: device.name().to_owned(),
+            device_gbps: device_rate / 1e9,
+            threads: plan.effort.threads,
+            backend: backend.name(),
+            offline_s: prepared.offline,
+            copy_s,
+            groups: measured,
+            correct: groups.correct,
+        })
+    })
+}
+
+/// A database in both places.
+struct Groups<'a> {
+    prepared: &'a Prepared,
+    placed: &'a dyn ErasedServer,
+    plan: &'a Plan<'a>,
+    device_rate: f64,
+    correct: bool,
+}
+
+/// A query with its secret and the index of its record.
+struct Asked {
+    index: u64,
+    secret: ErasedSecret,
+    query: Vec<u8>,
+}
+
+impl Groups<'_> {
+    fn measure(&mut self, clients: usize) -> Result<GroupReport> {
+        let asked = self.ask(clients)?;
+        let queries: Vec<&[u8]> = asked.iter().map(|asked| &asked.query[..]).collect();
+        let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries, 1)?;
+        let (found, seconds, stages) = self.answers(self.placed, &queries, self.plan.effort.runs + 1)?;
+        self.correct &= found == expected;
+        let client = self.client()?;
+        for (Asked { index, secret, .. }, answer) in asked.into_iter().zip(&found) {
+            let record = [read_record(self.plan.expected, index)?];
+            self.correct &= client.extract(secret, answer).is_ok_and(|records| records == record);
+        }
+        let database = self.prepared.server.describe().sizes.database as f64;
+        Ok(GroupReport {
+            clients,
+            device_ms: 1e3 * seconds,
+            stages,
+            effective_gbps: clients as f64 * database / seconds / 1e9,
+            reads: seconds * self.device_rate / database,
+            cpu_ms: 1e3 * cpu,
+        })
+    }
+
+    fn client(&self) -> Result<Box<dyn ErasedClient>> {
+        Ok(self.prepared.scheme.client(&self.prepared.server.public())?)
+    }
+
+    /// A query of each client, for random records.
+    fn ask(&self, clients: usize) -> Result<Vec<Asked>> {
+        let client = self.client()?;
+        let ask = |index: u64| {
+            let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
+            Ok(Asked { index, secret, query })
+        };
+        indices(self.plan.records.shape().records(), clients).into_par_iter().map(ask).collect()
+    }
+
+    /// Answers the queries together in several runs, the first a warm-up if there are more. Returns the
+    /// last answers, the median time and its stages.
+    fn answers(
+        &self,
+        server: &dyn ErasedServer,
+        queries: &[&[u8]],
+        runs: usize,
+    ) -> Result<(Vec<Vec<u8>>, f64, Stages)> {
+        let batch: Vec<_> = queries.iter().map(|query| (ErasedSession::default(), *query)).collect();
+        let (mut last, mut times, mut laps) = (Vec::new(), Vec::new(), Vec::new());
+        for run in 0..runs {
+            let clock = StageClock::new(&NoProgress);
+            let answers = server.answer_many(&batch, &clock);
+            let (stages, seconds) = clock.stop();
+            if run > 0 || runs == 1 {
+                times.push(seconds);
+                laps.push(summed(stages));
+            }
+            last = answers.into_iter().collect::<papir_core::Result<_>>()?;
+        }
+        Ok((last, median(times), medians(&laps)))
+    }
+}
+
+impl DeviceReport {
+    /// Prints the table.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
+        writeln!(
+            out,
+            "{}: {} records of {}, {} and {} of packs; {} of {:.0} GB/s; {} threads ({}); prepared in {:.1} s, \
+             copied in {:.1} s",
+            self.scheme,
+            self.records,
+            display(self.record_bytes),
+            display(self.database_bytes),
+            display(self.material_bytes),
+            self.device,
+            self.device_gbps,
+            self.threads,
+            self.backend,
+            self.offline_s,
+            self.copy_s,
+        )?;
+        let mut rows = vec![
+            ["clients", "device", "effective", "reads", "CPU alone", "stages"].map(str::to_owned).to_vec(),
+        ];
+        for group in &self.groups {
+            let stages = group.stages.0.iter().map(|(name, ms)| format!("{name} {ms:.2}"));
+            rows.push(vec![
+                group.clients.to_string(),
+                format!("{:.2} ms", group.device_ms),
+                format!("{:.0} GB/s", group.effective_gbps),
+                format!("{:.2}", group.reads),
+                format!("{:.1} ms", group.cpu_ms),
+                stages.collect::<Vec<_>>().join(", "),
+            ]);
+        }
+        write_columns(out, &rows)?;
+        writeln!(out, "{}", if self.correct { "correct" } else { "WRONG" })?;
+        Ok(())
+    }
+
+    /// Checks that everything was right.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`].
+    pub fn check(&self) -> Result<()> {
+        if self.correct { Ok(()) } else { Err(Error::Wrong { what: self.scheme.to_owned() }) }
+    }
+}

@@ -1,0 +1,294 @@
+//! A matrix in the memory of a GPU, in the order of tensor cores.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DriverError, LaunchConfig, PushKernelArg};
+use papir_core::Result;
+use papir_core::device::{HeldMatrix, TileShape, Tiles, Words};
+use rayon::prelude::*;
+
+use crate::device::Gpu;
+use crate::program::Product;
+use crate::workspace::Workspace;
+
+/// Rows of a block of the product.
+pub(crate) const BLOCK_ROWS: usize = 128;
+/// Rows of a fragment.
+const FRAGMENT_ROWS: usize = 16;
+/// Columns of a fragment.
+const FRAGMENT_COLUMNS: usize = 32;
+/// Bytes of a fragment.
+const FRAGMENT_BYTES: usize = FRAGMENT_ROWS * FRAGMENT_COLUMNS;
+/// Columns of digits in a fragment of the right side.
+const DIGIT_COLUMNS: usize = 8;
+/// Words of 64 bits in a fragment of the right side.
+const DIGIT_WORDS: usize = FRAGMENT_COLUMNS * DIGIT_COLUMNS / size_of::<u64>();
+/// Most tiles of 32 products whose 32-bit sum is exact: 4095·32·2¹⁴ is below 2³¹.
+const MOST_K_TILES: usize = 4095;
+/// Fewest such tiles for one block, so that its last additions take little time.
+const FEWEST_K_TILES: usize = 64;
+/// Blocks for each multiprocessor, so that none waits long for the last.
+const BLOCKS_EACH: usize = 32;
+/// Threads of a block.
+const THREADS: usize = 256;
+/// Bytes of tiles that are copied at a time.
+const COPIED_BYTES: usize = 64 << 20;
+
+/// A matrix in the memory of a GPU.
+pub(crate) struct Matrix {
+    gpu: Arc<Gpu>,
+    shape: TileShape,
+    fragments: CudaSlice<u32>,
+}
+
+impl Matrix {
+    /// Bytes of the memory that a matrix takes.
+    pub(crate) fn bytes(shape: TileShape) -> u64 {
+        (padded_rows(shape) * k_tiles(shape) * FRAGMENT_COLUMNS) as u64
+    }
+
+    /// Copies a matrix.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Device`].
+    pub(crate) fn copy(gpu: &Arc<Gpu>, tiles: Tiles<'_>) -> Result<Self> {
+        let shape = tiles.shape();
+        let fragments = gpu.run(|gpu, _| {
+            let mut all = gpu.stream.alloc_zeros::<u32>(Self::bytes(shape) as usize / size_of::<u32>())?;
+            let copied = (COPIED_BYTES / shape.group_bytes()).max(1) * shape.group_bytes();
+            let mut raw = gpu.stream.alloc_zeros::<u8>(copied.min(tiles.bytes().len()))?;
+            let group_registers = group_fragments(shape) * FRAGMENT_BYTES / size_of::<u32>();
+            let mut next = 0;
+            for bytes in tiles.bytes().chunks(copied) {
+                gpu.stream.memcpy_htod(bytes, &mut raw)?;
+                let registers = bytes.len() / shape.group_bytes() * group_registers;
+                gpu.fragment(shape, &raw, &mut all.slice_mut(next..next + registers))?;
+                next += registers;
+            }
+            gpu.stream.synchronize()?;
+            Ok(all)
+        })?;
+        Ok(Self { gpu: gpu.clone(), shape, fragments })
+    }
+
+    /// Its shape.
+    pub(crate) fn shape(&self) -> TileShape {
+        self.shape
+    }
+
+    /// Rows of the sums of a vector.
+    pub(crate) fn sum_rows(&self) -> usize {
+        padded_rows(self.shape)
+    }
+
+    /// Writes the products with `vectors` vectors, whose values are on the GPU, to the sums: without
+    /// [`Self::added`], and modulo 2^64. `right` is memory for their digits. All have the lengths of
+    /// [`Digits::words`].
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(crate) fn multiply(
+        &self,
+        vectors: usize,
+        digits: Digits,
+        values: &CudaView<'_, u64>,
+        right: &mut CudaViewMut<'_, u64>,
+        sums: &mut CudaViewMut<'_, u64>,
+    ) -> Result<(), DriverError> {
+        self.gpu.digits(self, values, right, vectors, digits)?;
+        self.gpu.stream.memset_zeros(sums)?;
+        self.gpu.product(self, right, sums, vectors, digits)
+    }
+
+    /// The product of a vector and the constant that bytes are stored without.
+    pub(crate) fn added(&self, vector: &[u64]) -> u64 {
+        let total = vector.iter().fold(0u64, |total, &x| total.wrapping_add(x));
+        let constant = (0..biased_bytes(self.shape.words)).fold(0, |all, byte| all + (128u64 << (8 * byte)));
+        constant.wrapping_mul(total)
+    }
+
+    /// The products with one group of vectors modulo 2^bits.
+    fn pass(
+        &self,
+        workspace: &mut Workspace,
+        vectors: &[&[u64]],
+        bits: u32,
+    ) -> Result<Vec<Vec<u64>>, DriverError> {
+        let (digits, stream) = (Digits::of(bits), &self.gpu.stream);
+        let [values, right, sums] = digits.words(self.shape, vectors.len());
+        workspace.lock(stream, values.max(sums))?;
+        let (host, device) = workspace.parts()?;
+        let (mut value_part, mut rest) = device.split_at_mut(values);
+        let (mut right_part, mut rest) = rest.split_at_mut(right);
+        let mut sum_part = rest.slice_mut(..sums);
+
+        let parts = host[..values].par_chunks_exact_mut(self.shape.columns);
+        parts.zip(vectors).for_each(|(part, vector)| part.copy_from_slice(vector));
+        stream.memcpy_htod(&host[..values], &mut value_part)?;
+        self.multiply(vectors.len(), digits, &value_part.as_view(), &mut right_part, &mut sum_part)?;
+        stream.memcpy_dtoh(&sum_part, &mut host[..sums])?;
+        stream.synchronize()?;
+
+        let kept = host[..sums].par_chunks_exact(self.sum_rows()).zip(vectors);
+        let finished = kept.map(|(sums, vector)| {
+            let (added, mask) = (self.added(vector), (1u64 << bits) - 1);
+            sums[..self.shape.rows].iter().map(|sum| sum.wrapping_add(added) & mask).collect()
+        });
+        Ok(finished.collect())
+    }
+}
+
+impl HeldMatrix for Matrix {
+    fn products(&self, vectors: &[&[u64]], bits: u32) -> Result<Vec<Vec<u64>>> {
+        assert!((1..=63).contains(&bits), "{bits} bits: expected 1 to 63");
+        for vector in vectors {
+            assert_eq!(vector.len(), self.shape.columns, "values of the vector");
+        }
+        let digits = Digits::of(bits);
+        let mut all = Vec::with_capacity(vectors.len());
+        while all.len() < vectors.len() {
+            let rest = &vectors[all.len()..];
+            let words = |count| digits.words(self.shape, count).iter().sum();
+            all.extend(self.gpu.run(|_, workspace| {
+                let count = workspace.fitting(rest.len(), words)?;
+                self.pass(workspace, &rest[..count], bits)
+            })?);
+        }
+        Ok(all)
+    }
+}
+
+/// Digits of the values of a vector.
+#[derive(Clone, Copy)]
+pub(crate) struct Digits {
+    /// Bytes of a value.
+    count: usize,
+    /// Columns for each vector: an even number, so that a thread has two columns of one vector.
+    columns: usize,
+}
+
+impl Digits {
+    /// The digits of values modulo 2^bits.
+    pub(crate) fn of(bits: u32) -> Self {
+        let count = bits.div_ceil(8) as usize;
+        Self { count, columns: count.next_multiple_of(2) }
+    }
+
+    /// Words of 64 bits for values, digits and sums of a group of vectors.
+    pub(crate) fn words(self, shape: TileShape, vectors: usize) -> [usize; 3] {
+        // Whole blocks of the widest kernel.
+        let columns =
+            (vectors * self.columns).next_multiple_of(if vectors > 1 { 128 } else { DIGIT_COLUMNS });
+        let digits = k_tiles(shape) * columns / DIGIT_COLUMNS * DIGIT_WORDS;
+        [vectors * shape.columns, digits, vectors * padded_rows(shape)]
+    }
+}
+
+impl Gpu {
+    /// Rewrites whole row groups as fragments.
+    fn fragment(
+        &self,
+        shape: TileShape,
+        tiles: &CudaSlice<u8>,
+        fragments: &mut CudaViewMut<'_, u32>,
+    ) -> Result<(), DriverError> {
+        let count = fragments.len() as u64;
+        let (steps, bytes) = (shape.steps() as u32, shape.words.bytes() as u32);
+        let (k_tiles, biased) = (k_tiles(shape) as u32, biased_bytes(shape.words) as u32);
+        let mut launch = self.stream.launch_builder(&self.program.fragment);
+        launch.arg(tiles).arg(fragments).arg(&count).arg(&steps).arg(&bytes).arg(&k_tiles).arg(&biased);
+        // SAFETY: the arguments are those of `fragment` in kernels.cu; tiles and fragments hold the
+        // same whole row groups.
+        unsafe { launch.launch(one_thread_each(count as usize)) }.map(drop)
+    }
+
+    /// Splits the values of vectors into digits.
+    fn digits(
+        &self,
+        matrix: &Matrix,
+        values: &CudaView<'_, u64>,
+        right: &mut CudaViewMut<'_, u64>,
+        vectors: usize,
+        digits: Digits,
+    ) -> Result<(), DriverError> {
+        let shape = matrix.shape;
+        let registers = 2 * right.len() as u64;
+        let n_tiles = (right.len() / DIGIT_WORDS / k_tiles(shape)) as u32;
+        let [columns, vectors, bytes] = [shape.columns, vectors, shape.words.bytes()].map(|n| n as u32);
+        let (planes, each) = (digits.count as u32, digits.columns as u32);
+        let mut launch = self.stream.launch_builder(&self.program.digits);
+        launch.arg(values).arg(right).arg(&registers).arg(&columns).arg(&vectors).arg(&bytes);
+        launch.arg(&planes).arg(&each).arg(&n_tiles);
+        // SAFETY: the arguments are those of `digits` in kernels.cu, of the lengths of `Digits::words`.
+        unsafe { launch.launch(one_thread_each(registers as usize)) }.map(drop)
+    }
+
+    /// Adds the products of a matrix and the digits of vectors to the sums.
+    fn product(
+        &self,
+        matrix: &Matrix,
+        right: &CudaViewMut<'_, u64>,
+        sums: &mut CudaViewMut<'_, u64>,
+        vectors: usize,
+        digits: Digits,
+    ) -> Result<(), DriverError> {
+        let (k_tiles, all_rows) = (k_tiles(matrix.shape), padded_rows(matrix.shape));
+        let columns = vectors * digits.columns;
+        let Product { columns: width, function } = self.program.product(columns);
+        let n_blocks = columns.div_ceil(*width);
+        let blocks = all_rows / BLOCK_ROWS * n_blocks;
+        let chunk = self.chunk(k_tiles, blocks);
+        let config = LaunchConfig {
+            grid_dim: (blocks as u32, k_tiles.div_ceil(chunk) as u32, 1),
+            block_dim: (THREADS as u32, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        let n_tiles = (right.len() / DIGIT_WORDS / k_tiles) as u32;
+        let [k_tiles, chunk, n_blocks] = [k_tiles, chunk, n_blocks].map(|n| n as u32);
+        let (each, vectors, rows) = (digits.columns as u32, vectors as u32, all_rows as u64);
+        let right = right.as_view();
+        let mut launch = self.stream.launch_builder(function);
+        launch.arg(&matrix.fragments).arg(&right).arg(sums).arg(&k_tiles).arg(&chunk);
+        launch.arg(&n_tiles).arg(&n_blocks).arg(&each).arg(&vectors).arg(&rows);
+        // SAFETY: the arguments are those of `product` in kernels.cu, of the lengths of
+        // `Digits::words`, which has whole blocks of columns.
+        unsafe { launch.launch(config) }.map(drop)
+    }
+
+    /// Tiles of columns for each block: few enough for exact sums, and for blocks on all
+    /// multiprocessors.
+    fn chunk(&self, k_tiles: usize, blocks: usize) -> usize {
+        let wanted = (BLOCKS_EACH * self.multiprocessors).div_ceil(blocks);
+        let parts = wanted.min(k_tiles / FEWEST_K_TILES).max(k_tiles.div_ceil(MOST_K_TILES)).max(1);
+        k_tiles.div_ceil(parts)
+    }
+}
+
+/// Rows in whole blocks.
+fn padded_rows(shape: TileShape) -> usize {
+    shape.rows.next_multiple_of(BLOCK_ROWS)
+}
+
+/// Tiles of 32 columns of one byte of the words.
+fn k_tiles(shape: TileShape) -> usize {
+    shape.columns.div_ceil(FRAGMENT_COLUMNS) * shape.words.bytes()
+}
+
+/// Fragments of a row group.
+fn group_fragments(shape: TileShape) -> usize {
+    64 / FRAGMENT_ROWS * k_tiles(shape)
+}
+
+/// Low bytes of a word that are stored minus 128.
+fn biased_bytes(words: Words) -> usize {
+    match words {
+        Words::Unsigned8 => 1,
+        Words::Signed16 => 1,
+        Words::Signed32 => 3,
+    }
+}
+
+pub(crate) fn one_thread_each(count: usize) -> LaunchConfig {
+    let blocks = count.div_ceil(THREADS) as u32;
+    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (THREADS as u32, 1, 1), shared_mem_bytes: 0 }
+}

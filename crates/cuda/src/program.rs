@@ -1,0 +1,69 @@
+//! The kernels, compiled for a GPU.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{CudaContext, CudaFunction};
+use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
+
+const SOURCE: &str = concat!(include_str!("product.cu"), include_str!("polynomials.cu"));
+
+/// The oldest GPUs whose tensor cores take the shapes that the kernels use: 8.0, Ampere.
+pub(crate) const OLDEST: (i32, i32) = (8, 0);
+
+/// The kernels.
+pub(crate) struct Program {
+    pub(crate) fragment: CudaFunction,
+    pub(crate) digits: CudaFunction,
+    pub(crate) products: [Product; 3],
+    pub(crate) correct: CudaFunction,
+    pub(crate) pack: CudaFunction,
+    pub(crate) evaluate: CudaFunction,
+}
+
+/// A kernel that multiplies 128 rows with this many columns of digits in each block.
+pub(crate) struct Product {
+    pub(crate) columns: usize,
+    pub(crate) function: CudaFunction,
+}
+
+impl Program {
+    /// Compiles the kernels.
+    ///
+    /// # Errors
+    /// The compiler's or the driver's words.
+    pub(crate) fn compile(context: &Arc<CudaContext>) -> Result<Self, String> {
+        let major = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+        let minor = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+        let found = context.attribute(major).and_then(|major| Ok((major, context.attribute(minor)?)));
+        let (major, minor) = found.map_err(|error| error.to_string())?;
+        if (major, minor) < OLDEST {
+            return Err(format!(
+                "compute capability {major}.{minor}: expected {}.{} or later",
+                OLDEST.0, OLDEST.1
+            ));
+        }
+        let architecture = format!("--gpu-architecture=compute_{major}{minor}");
+        let options = CompileOptions { options: vec![architecture], ..CompileOptions::default() };
+        let program = compile_ptx_with_opts(SOURCE, options).map_err(|error| error.to_string())?;
+        let module = context.load_module(program).map_err(|error| error.to_string())?;
+        let function = |name: &str| module.load_function(name).map_err(|error| format!("{name}: {error}"));
+        let product = |columns: usize| {
+            Ok::<_, String>(Product { columns, function: function(&format!("product_{columns}"))? })
+        };
+        Ok(Self {
+            fragment: function("fragment")?,
+            digits: function("digits")?,
+            products: [product(8)?, product(64)?, product(128)?],
+            correct: function("correct")?,
+            pack: function("pack")?,
+            evaluate: function("evaluate")?,
+        })
+    }
+
+    /// The kernel with the narrowest blocks that hold these columns of digits, or the widest.
+    pub(crate) fn product(&self, columns: usize) -> &Product {
+        let [.., widest] = &self.products;
+        self.products.iter().find(|one| columns <= one.columns).unwrap_or(widest)
+    }
+}

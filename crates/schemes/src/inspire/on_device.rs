@@ -1,0 +1,82 @@
+//! A database whose matrices and packs a device holds: Algorithm 9, lines 7 to 12 and EVALPOLY there.
+
+use papir_core::device::{Device, DeviceGadget, DeviceRing, PackQuery, Packs, Tiles, Words};
+use papir_core::{Progress, Result};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::packing::RingPacking;
+use papir_lattice::rlwe::Rlwe;
+use papir_ring::{Form, Poly, Ring, Values};
+use rayon::prelude::*;
+
+use super::params::Params;
+use super::prepared::{PackingKey, Prepared};
+use super::wire::Query;
+use crate::shared::packs::matrix_columns;
+
+impl Prepared {
+    /// The same part with a copy of its matrices and packs on a device; `None` if the device works with
+    /// matrices only, or there are several parts.
+    pub(super) fn with_packs_on(&self, params: &Params, device: &dyn Device) -> Result<Option<Self>> {
+        let [seed] = self.seeds[..] else { return Ok(None) };
+        let (ring, literal) = (params.rlwe().ring(), params.literal());
+        let GadgetParams { levels, log_base, drop } = literal.rgsw;
+        let (tiles, matrices) = (bytemuck::cast_slice(&self.tiles), self.packs.words.bytes());
+        let packs = &self.packs.packs;
+        let held = device.hold_packs(&Packs {
+            ring: ring_of(ring),
+            selected: Tiles::new(Words::Signed16, self.layout.columns, tiles)?,
+            exceptions: self.exceptions.of_part(0),
+            selector_bits: literal.query_bits,
+            packing: Tiles::new(Words::Signed32, matrix_columns(&self.packing), matrices)?,
+            key_bits: literal.key_bits.y_g,
+            masks: residues(packs.iter().map(|pack| &pack.a)),
+            last: residues(packs.iter().flat_map(|pack| &pack.last)),
+            last_levels: self.packing.last_elements(),
+            variables: self.layout.interpolation.variables().collect(),
+            point_masks: residues(&params.rgsw_masks(&seed)),
+            gadget: DeviceGadget { levels, log_base, drop },
+        })?;
+        Ok(held.map(|held| Self { packs_held: Some(held), ..self.clone() }))
+    }
+
+    /// One encryption for each chunk, for each query with its packing key and RGSW bodies; `None` if no
+    /// device has the packs, or it fails.
+    pub(super) fn evaluate_on_device(
+        &self,
+        params: &Params,
+        queries: &[&Query],
+        keys: &[(&PackingKey, &[Poly<Values>])],
+        progress: &dyn Progress,
+    ) -> Option<Vec<Vec<Rlwe>>> {
+        let held = self.packs_held.as_ref()?;
+        progress.stage("device", queries.len() as u64);
+        let flat = |(key, rgsw): &(&PackingKey, &[Poly<Values>])| [residues(key.last()), residues(*rgsw)];
+        let flat: Vec<[Vec<u32>; 2]> = keys.par_iter().map(flat).collect();
+        let queries = queries.iter().zip(keys).zip(&flat);
+        let queries: Vec<PackQuery<'_>> = queries
+            .map(|((query, (key, _)), [last, points])| PackQuery {
+                selector: &query.selector,
+                key: key.vector(),
+                last,
+                points,
+            })
+            .collect();
+        let encryption = |words: &[u32]| {
+            let (a, b) = words.split_at(words.len() / 2);
+            Rlwe { a: Poly::from_residues(a), b: Poly::from_residues(b) }
+        };
+        let words = 4 * params.layout().degree;
+        let results = held.evaluate(&queries).ok()?;
+        Some(results.par_iter().map(|all| all.chunks_exact(words).map(encryption).collect()).collect())
+    }
+}
+
+fn ring_of(ring: &Ring) -> DeviceRing {
+    let primes = ring.primes().map(|prime| prime.value());
+    DeviceRing { degree: ring.degree(), primes, roots: [0, 1].map(|prime| ring.table(prime).root()) }
+}
+
+/// The residues of polynomials, one after another.
+fn residues<'a, F: Form>(polys: impl IntoIterator<Item = &'a Poly<F>>) -> Vec<u32> {
+    polys.into_iter().flat_map(Poly::residues).copied().collect()
+}
