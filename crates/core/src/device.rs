@@ -4,6 +4,7 @@
 //! the CPU. The products are the same bit for bit, so a server whose device fails goes on with the
 //! matrices that it has in its own memory.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::{Error, Result};
@@ -14,9 +15,14 @@ const GROUP_ROWS: usize = 64;
 const CELL_BYTES: usize = 4;
 
 /// A processor with its own memory.
-pub trait Device: Send + Sync {
+pub trait Device: Debug + Send + Sync {
     /// Its name and place, as in `cuda:0 (NVIDIA H200)`.
     fn name(&self) -> &str;
+
+    /// True after a failure that it does not recover from: the CPU does all the work.
+    fn is_lost(&self) -> bool {
+        false
+    }
 
     /// Its memory, in bytes.
     ///

@@ -129,9 +129,19 @@ impl Cuda {
     }
 }
 
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cuda({})", self.0.name)
+    }
+}
+
 impl Device for Cuda {
     fn name(&self) -> &str {
         &self.0.name
+    }
+
+    fn is_lost(&self) -> bool {
+        self.0.lost.load(Ordering::Relaxed)
     }
 
     fn memory(&self) -> Result<DeviceMemory> {

@@ -9,10 +9,10 @@ use papir_core::{Error, Result};
 const NAME: &str = "a device of the tests";
 
 /// A device that holds matrices as tiles and multiplies them word by word.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PlainDevice(Arc<State>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     failing: AtomicBool,
     products: AtomicUsize,
@@ -39,6 +39,10 @@ impl PlainDevice {
 impl Device for PlainDevice {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn is_lost(&self) -> bool {
+        self.0.failing.load(Ordering::Relaxed)
     }
 
     fn memory(&self) -> Result<DeviceMemory> {

@@ -141,6 +141,11 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "WHEN", env = "PAPIR_SERVE_VERIFY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     verify: Option<VerifyWhen>,
+    /// GPU that answers, as in cuda:0. It holds the matrices of inspire, inspire2 and simple, and the CPU
+    /// goes on if it fails.
+    #[arg(long, value_name = "DEVICE", env = "PAPIR_SERVE_DEVICE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<String>,
     /// Time for which the previous version is still answered after a swap, as in 10m, 90s or 0, also
     /// by a service that starts meanwhile and finds it; at most two are kept [default: 10m].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_KEEP_OLD")]
@@ -353,7 +358,7 @@ impl Settings {
         merged! {
              listen threads max_concurrent max_queued max_upload_bytes max_connections header_timeout
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
-             trust_proxy allow_origin allow_not_private mapped verify lame_duck stop_timeout keep_old watch
+             trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
              no_metrics cache registry registry_keys client_ttl max_clients max_client_bytes
              tickets_ahead list_clients log_format otlp otlp_sample
         }

@@ -2,8 +2,12 @@
 
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use papir_core::Error;
+use papir_core::device::Device;
+use papir_cuda::Cuda;
 use papir_server::{
     ClientFiles, ClientLimits, DatabaseConfig, Login, PostgresConfig, Protection, RegistryConfig,
     RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
@@ -26,7 +30,7 @@ impl Settings {
                 return Err(Failure::new(format!("{name} is 0: every request would time out")));
             }
         }
-        let registry = self.registry()?;
+        let (registry, device) = (self.registry()?, self.device()?);
         let (databases, sources) = self.databases()?;
         let tls = self.tls()?;
         let default = ServerConfig::default();
@@ -62,6 +66,7 @@ impl Settings {
             allow_not_private: self.allow_not_private.unwrap_or_default(),
             mapped: self.mapped.unwrap_or_default(),
             verify: self.verify.unwrap_or_default().into(),
+            device,
             lame_duck: self.lame_duck.map_or(default.lame_duck, |span| span.0),
             stop_timeout: self.stop_timeout.map_or(default.stop_timeout, |span| span.0),
             body_timeout: self.body_timeout.map_or(default.body_timeout, |span| span.0),
@@ -74,6 +79,15 @@ impl Settings {
             on_trace: None,
             on_state: None,
         })
+    }
+
+    /// The device, opened.
+    fn device(&self) -> Result<Option<Arc<dyn Device>>, Failure> {
+        let open = |name: &String| {
+            let lost = |error: &Error| tracing::error!(%error, "the device is lost: the CPU answers");
+            Cuda::by_name(name, Box::new(lost)).map(|gpu| Arc::new(gpu) as Arc<dyn Device>)
+        };
+        Ok(self.device.as_ref().map(open).transpose()?)
     }
 
     /// Certificate, key, and the authorities of clients.

@@ -67,6 +67,10 @@ fn invalid_configurations_are_refused() {
     check("tokens = \"none.toml\"\n[[database]]\npath = \"words.papir\"\n", &["none.toml"]);
     check("header-timeout = \"0\"\n[[database]]\npath = \"words.papir\"\n", &["header-timeout"]);
     fails_with(&["serve", "--config", &folder.path("none.toml")], &["none.toml"]);
+    // No machine has this many.
+    check("device = \"cuda:1000\"\n[[database]]\npath = \"words.papir\"\n", &["cuda:1000: "]);
+    check("device = \"gpu\"\n[[database]]\npath = \"words.papir\"\n", &["gpu: no such device", "cuda:0"]);
+    check("header-timeout = \"0\"\n[[database]]\npath = \"words.papir\"\n", &["header-timeout"]);
     // The same errors prevent a start without --check-config.
     fails_with(&["serve", "--config", &folder.path("bad.toml")], &["header-timeout"]);
     let unknown = with(&[("PAPIR_SERVE_THREAD", "1")], &["serve", "--check-config", &words]);

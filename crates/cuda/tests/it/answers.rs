@@ -9,7 +9,7 @@ use crate::gpu;
 fn check(scheme: &str, records: &[(u64, u64)]) {
     let Some(gpu) = gpu() else { return };
     let config = Config { shapes: shapes(records), failure: FailureBound::DEFAULT, ..Config::quick() };
-    run_on_device(registry::by_name(scheme).unwrap(), &Config { thorough: Vec::new(), ..config }, &gpu);
+    run_on_device(registry::by_name(scheme).unwrap(), &Config { thorough: Vec::new(), ..config }, &*gpu);
 }
 
 #[test]

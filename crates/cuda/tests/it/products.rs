@@ -38,7 +38,7 @@ fn random_products_are_the_plain_ones() {
                 let mut vectors = vec![vec![0u64; columns]; count];
                 // Bits above the modulus are ignored.
                 vectors.iter_mut().flatten().for_each(|x| *x = rng.next_u64());
-                check(&gpu, shape, &tiles, &vectors, bits);
+                check(&*gpu, shape, &tiles, &vectors, bits);
             }
         }
     }
@@ -56,7 +56,7 @@ fn chosen_products_do_not_overflow() {
             let tiles = tiles_of(shape, |tiles| tiles.fill(byte));
             for digit in [0x00, 0x7f, 0x80, 0xff] {
                 let vectors = vec![vec![u64::from_le_bytes([digit; 8]); columns]; 2];
-                check(&gpu, shape, &tiles, &vectors, 48);
+                check(&*gpu, shape, &tiles, &vectors, 48);
             }
         }
     }

@@ -15,10 +15,14 @@ use super::checkpoint::Checkpoint;
 use super::identity::Identity;
 
 /// Maximum number of queries in one request and in one batch, unless a single key needs more.
-pub(super) const MAX_BATCH: usize = 64;
+const MAX_BATCH: usize = 64;
 /// Limit on the total size of a request's queries, and of its answers: 16 MiB, unless a single key
 /// needs more. The same limit holds for a batch of requests, including their client keys.
 pub(super) const BATCH_BYTES: u64 = 16 << 20;
+
+/// The same limits for a batch of requests that a device answers: it takes little longer for many.
+const DEVICE_BATCH: usize = 128;
+const DEVICE_BATCH_BYTES: u64 = 128 << 20;
 
 /// A snapshot, shared by all versions that differ in their deltas only.
 pub(super) struct Base {
@@ -41,6 +45,8 @@ pub(super) struct Base {
     verifier: Mutex<Option<Verifier>>,
     /// Bytes that are not verified yet.
     pub(super) unverified: AtomicU64,
+    /// Bytes in the memory of a device; 0 if the CPU answers alone.
+    pub(super) device_bytes: u64,
 }
 
 impl Base {
@@ -110,6 +116,15 @@ impl Base {
             identity: None,
             verifier: Mutex::default(),
             unverified: AtomicU64::new(0),
+            device_bytes: 0,
+        }
+    }
+
+    /// Most queries of a batch of requests, and bytes of its queries or its answers.
+    pub(super) fn batch_limits(&self) -> (usize, u64) {
+        match self.device_bytes {
+            0 => (MAX_BATCH, BATCH_BYTES),
+            _ => (DEVICE_BATCH, DEVICE_BATCH_BYTES),
         }
     }
 

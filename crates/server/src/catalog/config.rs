@@ -1,8 +1,10 @@
 //! Settings of the catalog.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use papir_core::device::Device;
 use papir_store::Verify;
 
 use super::sources::Sources;
@@ -41,6 +43,8 @@ pub(crate) struct CatalogOptions {
     pub(crate) has_registry: bool,
     /// Local copies of remote snapshots.
     pub(crate) sources: Sources,
+    /// The device that holds the matrices of databases.
+    pub(crate) device: Option<Arc<dyn Device>>,
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@ use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version
 use papir_lookup::KeywordLayout;
 use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
 
-use super::base::{BATCH_BYTES, Base, MAX_BATCH};
+use super::base::{BATCH_BYTES, Base};
 use super::checkpoint::Checkpoint;
 use super::delta::ServedDelta;
 use super::error::QueryError;
 use super::identity::{Files, Identity};
+use super::placing::Place;
 
 /// The concatenated queries of one request.
 pub(crate) struct Queries<'a> {
@@ -59,7 +60,7 @@ impl Database {
     /// # Errors
     /// The errors of [`Database::open`].
     pub fn open_with(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
-        Ok(Self::open_again(name, (path, path), &options, None)?.0)
+        Ok(Self::open_again(name, (path, path), (&options, Place::NONE), None)?.0)
     }
 
     /// Opens the snapshot at `path`, unless it is the one that is `served`, and its delta beside `file`.
@@ -70,7 +71,7 @@ impl Database {
     pub(super) fn open_again(
         name: &str,
         (file, path): (&Path, &Path),
-        options: &OpenOptions,
+        (options, place): (&OpenOptions, Place<'_>),
         served: Option<&Self>,
     ) -> papir_store::Result<(Self, Files)> {
         const ATTEMPTS: usize = 8;
@@ -80,7 +81,7 @@ impl Database {
             let snapshot = Identity::of(path);
             let base = match served.filter(|served| snapshot.is_some() && served.base.identity == snapshot) {
                 Some(served) => Arc::clone(&served.base),
-                None => Arc::new(Base::open(name, path, options.clone(), snapshot)?),
+                None => Arc::new(place.put(Base::open(name, path, options.clone(), snapshot)?)?),
             };
             let seen = Identity::of(&delta_file(file, base.version)?);
             let opened = Delta::of(file, base.version, &at_once);
@@ -141,6 +142,11 @@ impl Database {
     /// Bytes of the snapshot that are not verified yet.
     pub(crate) fn unverified(&self) -> u64 {
         self.base.unverified.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the snapshot's matrices in the memory of a device; 0 if the CPU answers alone.
+    pub(crate) fn device_bytes(&self) -> u64 {
+        self.base.device_bytes
     }
 
     /// The delta beside the snapshot.
@@ -334,7 +340,8 @@ impl Database {
             queries += self.count_of_base(self.checked_parts(body).0);
             bytes = bytes.saturating_add(self.footprint(body));
         }
-        queries <= MAX_BATCH && bytes <= BATCH_BYTES
+        let (most_queries, most_bytes) = self.base.batch_limits();
+        queries <= most_queries && bytes <= most_bytes
     }
 
     /// Memory that answering a body needs besides the database: the queries or their answers, whichever

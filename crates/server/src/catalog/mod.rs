@@ -8,6 +8,7 @@ mod delta;
 mod error;
 mod identity;
 mod memory;
+mod placing;
 mod sources;
 mod unverified;
 mod versions;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use papir_core::Version;
+use papir_core::device::Device;
 use papir_store::{OpenOptions, Verify, delta_file};
 
 use crate::error::Error;
@@ -32,6 +34,7 @@ pub(crate) use delta::ServedDelta;
 pub(crate) use error::{DatabaseError, QueryError};
 pub(crate) use identity::{Files, Identity};
 pub(crate) use memory::{MemoryUse, resident};
+use placing::Place;
 pub use sources::Sources;
 pub(crate) use unverified::Unverified;
 use versions::Versions;
@@ -109,6 +112,11 @@ impl Catalog {
             return Ok(());
         }
         Err(Error::NeedsRegistry { name: database.name().to_owned(), scheme: description.scheme })
+    }
+
+    /// The device that holds matrices, if there is one.
+    pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
+        self.options.device.as_ref()
     }
 
     /// The databases that are loaded.
@@ -309,7 +317,9 @@ impl Catalog {
     ) -> papir_store::Result<(Database, Files)> {
         let verify = self.verify(name, files.1);
         let options = OpenOptions { verify, in_memory: !self.options.mapped, ..OpenOptions::default() };
-        let opened = Database::open_again(name, files, &options, served)?;
+        let strict = !self.has_loaded.load(Ordering::Relaxed);
+        let place = Place { device: self.options.device.as_ref(), strict };
+        let opened = Database::open_again(name, files, (&options, place), served)?;
         opened.0.check_private(self.options.allow_not_private)?;
         Ok(opened)
     }

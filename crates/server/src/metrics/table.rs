@@ -23,6 +23,8 @@
 //! | `papir_load_failing` | gauge | `database` | 1 if the last load of the database or set failed, else 0 |
 //! | `papir_store_failing` | gauge | `database` | 1 while the object store of the database cannot be reached, else 0 |
 //! | `papir_database_bytes` | gauge | `database`, `part` | Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint` |
+//! | `papir_device_bytes` | gauge | `database` | Bytes of the newest version in the memory of the device; 0 if the CPU answers alone |
+//! | `papir_device_lost` | gauge | | 1 after the device has failed for good, so that the CPU answers; absent without a device |
 //! | `papir_clients` | gauge | `database`, `state` | Clients by state: `registered`, or `uploading` keys |
 //! | `papir_tickets` | gauge | `database`, `state` | Tickets by state: `ready`, or `used` and kept for retries |
 //! | `papir_client_bytes` | gauge | `database` | Bytes of registered clients' keys and tickets |
@@ -100,6 +102,10 @@ metrics! {
         "1 while the object store of the database cannot be reached, else 0";
     DATABASE_BYTES = Gauge "papir_database_bytes"
         "Bytes of all answered versions: `snapshot` files, `encoded` database, `material`, `hint`";
+    DEVICE_BYTES = Gauge "papir_device_bytes"
+        "Bytes of the newest version in the memory of the device; 0 if the CPU answers alone";
+    DEVICE_LOST = Gauge "papir_device_lost"
+        "1 after the device has failed for good, so that the CPU answers; absent without a device";
     CLIENTS = Gauge "papir_clients" "Clients by state: `registered`, or `uploading` keys";
     TICKETS = Gauge "papir_tickets"
         "Tickets by state: `ready`, or `used` and kept for retries";

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_core::device::Device;
 use papir_store::Verify;
 
 use super::protection::{Guard, Protection};
@@ -46,6 +47,10 @@ pub struct ServerConfig {
     /// The time at which the checksums of snapshots are verified. With [`Verify::Lazy`], a service is ready
     /// sooner: it answers while a thread verifies the snapshots, and takes out a version that is damaged.
     pub verify: Verify,
+    /// A device that holds the matrices of databases too and multiplies them. A database that finds no room
+    /// there ends the start; a later version without room is answered by the CPU, and so are all while the
+    /// device fails.
+    pub device: Option<Arc<dyn Device>>,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
     /// Time after the request to stop for which `/readyz` returns 503 and everything else goes on, so
@@ -92,6 +97,7 @@ impl Default for ServerConfig {
             max_upload_bytes: 256 << 20,
             mapped: false,
             verify: Verify::Load,
+            device: None,
             allow_not_private: false,
             lame_duck: Duration::ZERO,
             stop_timeout: Duration::from_secs(60),
@@ -137,6 +143,7 @@ impl ServerConfig {
             allow_not_private: self.allow_not_private,
             has_registry: self.registry.is_some(),
             sources: self.sources.clone(),
+            device: self.device.clone(),
         }
     }
 }

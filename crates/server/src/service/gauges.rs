@@ -31,6 +31,9 @@ fn process(state: &Recorder, app: &App) {
     state.gauge(metrics::RUNNING, &[], load.running as f64);
     state.gauge(metrics::UPLOAD_BYTES, &[], app.uploads.bytes() as f64);
     state.gauge(metrics::READY, &[], if app.catalog.all().is_ok() { 1.0 } else { 0.0 });
+    if let Some(device) = app.catalog.device() {
+        state.gauge(metrics::DEVICE_LOST, &[], if device.is_lost() { 1.0 } else { 0.0 });
+    }
     if let Some(registry) = &app.registry {
         state.gauge(metrics::REGISTRY_FAILING, &[], if registry.is_failing() { 1.0 } else { 0.0 });
     }
@@ -66,6 +69,8 @@ fn database(state: &Recorder, name: &str, versions: &[VersionView]) {
         &[("database", name)],
         delta.map_or(0.0, |delta| delta.entries as f64),
     );
+    let held = versions.first().map_or(0, |newest| newest.database.device_bytes());
+    state.gauge(metrics::DEVICE_BYTES, &[("database", name)], held as f64);
     let unverified = MemoryUse::unverified(versions) as f64;
     state.gauge(metrics::UNVERIFIED, &[("database", name)], unverified);
     for (part, bytes) in MemoryUse::of(versions).parts() {

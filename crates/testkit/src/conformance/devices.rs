@@ -55,6 +55,7 @@ fn check_same(fixture: &mut Fixture<'_>, placed: &dyn ErasedServer, count: usize
 }
 
 /// A device that records the shapes of the matrices that it holds.
+#[derive(Debug)]
 struct Recorded<'a> {
     device: &'a dyn Device,
     held: Mutex<Vec<TileShape>>,
