@@ -50,9 +50,12 @@ impl Matrix {
     /// Copies a matrix.
     ///
     /// # Errors
-    /// [`papir_core::Error::Device`].
+    /// [`papir_core::Error::Device`]: one for a matrix of which no product would fit the workspace, too.
     pub(crate) fn copy(gpu: &Arc<Gpu>, tiles: Tiles<'_>) -> Result<Self> {
         let shape = tiles.shape();
+        gpu.run(|_, workspace| {
+            workspace.fitting(1, |count| Digits::LONGEST.words(shape, count).iter().sum())
+        })?;
         let fragments = gpu.run(|gpu, _| {
             let mut all = gpu.stream.alloc_zeros::<u32>(Self::bytes(shape) as usize / size_of::<u32>())?;
             let copied = (COPIED_BYTES / shape.group_bytes()).max(1) * shape.group_bytes();
@@ -168,6 +171,9 @@ pub(crate) struct Digits {
 }
 
 impl Digits {
+    /// The digits of the longest values.
+    const LONGEST: Self = Self { count: 8, columns: 8 };
+
     /// The digits of values modulo 2^bits.
     pub(crate) fn of(bits: u32) -> Self {
         let count = bits.div_ceil(8) as usize;

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute_enum};
 use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DriverError, LaunchConfig, PushKernelArg};
 use papir_core::Result;
 use papir_core::device::{HeldPacks, PackQuery, Packs};
@@ -79,7 +78,7 @@ impl GpuPacks {
             levels: packs.gadget.levels,
             variables: packs.variables.clone(),
         };
-        if !sizes.fit(gpu, packs)? {
+        if !sizes.fit(gpu, packs) {
             return Ok(None);
         }
         let selected = Matrix::copy(gpu, packs.selected)?;
@@ -90,8 +89,6 @@ impl GpuPacks {
                 [] => gpu.stream.alloc_zeros(1),
                 words => gpu.stream.clone_htod(words),
             };
-            let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            gpu.program.evaluate.set_attribute(attribute, sizes.shared_bytes() as i32)?;
             Ok(Some(Self {
                 exceptions: copy(packs.exceptions.as_flattened())?,
                 masks: copy(&packs.masks)?,
@@ -335,20 +332,16 @@ struct Step {
 
 impl Sizes {
     /// True for numbers that the kernels work with.
-    fn fit(&self, gpu: &Gpu, packs: &Packs<'_>) -> Result<bool> {
+    fn fit(&self, gpu: &Gpu, packs: &Packs<'_>) -> bool {
         let rows = self.packs * self.degree;
         let shapes = [packs.selected, packs.packing].map(|tiles| tiles.shape());
-        let limit = gpu.run(|gpu, _| {
-            let limit = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-            gpu.context.attribute(limit)
-        })?;
-        Ok(self.degree.is_multiple_of(BLOCK_ROWS)
+        self.degree.is_multiple_of(BLOCK_ROWS)
             && shapes.iter().all(|shape| shape.rows == rows)
             && packs.ring.primes.iter().all(|prime| PRIMES.contains(prime))
             && packs.gadget.log_base <= MOST_DIGIT_BITS
             && self.last_levels <= MOST_LEVELS
             && 2 * self.levels <= MOST_LEVELS
-            && self.shared_bytes() <= limit.unsigned_abs() as usize)
+            && self.shared_bytes() <= gpu.program.shared_bytes
     }
 
     /// Bytes of shared memory of the evaluation: four elements modulo one prime, and four for each digit.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute};
 use cudarc::driver::{CudaContext, CudaFunction};
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 
 const SOURCE: &str = concat!(include_str!("product.cu"), include_str!("polynomials.cu"));
+
+const SHARED: FunctionAttribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 
 /// The oldest GPUs whose tensor cores take the shapes that the kernels use: 8.0, Ampere.
 pub(crate) const OLDEST: (i32, i32) = (8, 0);
@@ -19,6 +21,8 @@ pub(crate) struct Program {
     pub(crate) correct: CudaFunction,
     pub(crate) pack: CudaFunction,
     pub(crate) evaluate: CudaFunction,
+    /// Most bytes of shared memory that a block of `evaluate` may have.
+    pub(crate) shared_bytes: usize,
 }
 
 /// A kernel that multiplies 128 rows with this many columns of digits in each block.
@@ -51,13 +55,18 @@ impl Program {
         let product = |columns: usize| {
             Ok::<_, String>(Product { columns, function: function(&format!("product_{columns}"))? })
         };
+        let evaluate = function("evaluate")?;
+        let shared = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let shared = shared.map_err(|error| error.to_string())?;
+        evaluate.set_attribute(SHARED, shared).map_err(|error| format!("evaluate: {error}"))?;
         Ok(Self {
             fragment: function("fragment")?,
             digits: function("digits")?,
             products: [product(8)?, product(64)?, product(128)?],
             correct: function("correct")?,
             pack: function("pack")?,
-            evaluate: function("evaluate")?,
+            evaluate,
+            shared_bytes: shared.unsigned_abs() as usize,
         })
     }
 

@@ -7,7 +7,7 @@ use crate::gpu;
 
 #[test]
 fn a_missing_gpu_is_named() {
-    let error = Cuda::open(1000, Box::new(|_| ())).err().expect("there are not so many").to_string();
+    let error = Cuda::open(1000, Box::new(|_| ())).expect_err("there are not so many").to_string();
     assert!(error.starts_with("cuda:1000: "), "{error}");
 }
 

@@ -15,6 +15,7 @@ mod inspire_interpolation;
 mod inspire_security;
 mod inspire_update;
 mod older_formats;
+mod on_device;
 mod packed_double;
 mod packed_simple;
 mod pages;

@@ -89,6 +89,6 @@ fn a_database_without_room_ends_the_start() {
     let (directory, device) = (TempDir::new().unwrap(), PlainDevice::default());
     device.fill();
     let path = build_simple(directory.path(), "old");
-    let message = start(&[&path], &device).err().expect("no room").to_string();
+    let message = start(&[&path], &device).err().unwrap().to_string();
     assert!(message.contains("`words`") && message.contains("no memory"), "{message}");
 }
