@@ -26,10 +26,12 @@
 //! transforms in shared memory. Residues are reduced after every step, so they are the CPU's.
 
 mod device;
+mod gpu;
 mod matrix;
 mod polynomials;
 mod program;
 mod ring;
 mod workspace;
 
-pub use device::{Cuda, CudaError, OnLoss};
+pub use device::{Cuda, CudaError};
+pub use gpu::OnLoss;

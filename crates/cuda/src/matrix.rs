@@ -7,7 +7,7 @@ use papir_core::Result;
 use papir_core::device::{HeldMatrix, TileShape, Tiles, Words};
 use rayon::prelude::*;
 
-use crate::device::Gpu;
+use crate::gpu::Gpu;
 use crate::program::Product;
 use crate::workspace::Workspace;
 

@@ -8,7 +8,7 @@ use papir_core::Result;
 use papir_core::device::{HeldPacks, PackQuery, Packs};
 use rayon::prelude::*;
 
-use crate::device::Gpu;
+use crate::gpu::Gpu;
 use crate::matrix::{BLOCK_ROWS, Digits, Matrix, one_thread_each};
 use crate::ring::{Gadget, Ring, powers};
 use crate::workspace::Workspace;
