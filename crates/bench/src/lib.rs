@@ -41,6 +41,19 @@
 //! | `once_bytes` | bytes that a client downloads once for each version |
 //! | `pages` | size of most pages of the process's memory; null if the system does not report it |
 //!
+//! # A device beside the CPU
+//!
+//! `papir bench SCHEME --device cuda:0` ([`device`]) answers groups of 1, 8, 32 and 128 clients with a device
+//! and by the CPU alone, and compares all answers and records:
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `device_gbps` | bytes that a copy within the device's memory reads and writes in a second; here GB = 10⁹ bytes |
+//! | `copy_s` | time to copy the matrices to the device |
+//! | `groups` | for each group: `clients`, `device_ms`, `stages`, `cpu_ms` |
+//! | `effective_gbps` | bytes of the database times `clients`, over `device_ms` |
+//! | `reads` | `device_ms` over the time of one read of the database at `device_gbps` |
+//!
 //! # Every scheme on one database
 //!
 //! `papir bench --all` measures every scheme of the registry on one database ([`field`]), as a table, with
