@@ -45,6 +45,8 @@ class Offer:
     lookup_s: float
     """The sum of the seconds of answer, client, transfer and what is fetched once."""
     memory_bytes: int
+    device_bytes: int
+    """Bytes in the memory of a device that answers; 0 if the CPU does."""
     snapshot_bytes: int
     setup_s: float
     security_bits: float | None

@@ -88,6 +88,7 @@ pub mod compress;
 pub mod definitions;
 pub mod depir;
 pub mod device;
+pub mod device_rates;
 pub mod effort;
 pub mod error;
 pub mod field;

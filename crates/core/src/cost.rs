@@ -135,6 +135,56 @@ pub struct Rates {
     all: [f64; Operation::ALL.len()],
     /// For each of [`GROUP`] clients that are answered together.
     group: [f64; Operation::ALL.len()],
+    device: Option<DeviceRates>,
+}
+
+/// A device's time for each operation that it performs, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeviceRates {
+    memory: u64,
+    one: [f64; Self::OPERATIONS.len()],
+    /// For each of [`GROUP`] clients that are answered together.
+    group: [f64; Self::OPERATIONS.len()],
+}
+
+impl DeviceRates {
+    /// The operations of an answer that a device performs.
+    pub const OPERATIONS: [Operation; 4] =
+        [Operation::Select16, Operation::Select8, Operation::Matrix, Operation::ExternalProduct];
+
+    /// Measured rates of a device with this many bytes of memory for matrices: seconds of each operation
+    /// for a client alone, and for each of [`GROUP`] clients together.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for seconds that are not positive.
+    pub fn new(
+        memory: u64,
+        one: impl Fn(Operation) -> f64,
+        group: impl Fn(Operation) -> f64,
+    ) -> Result<Self> {
+        let (one, group) = (Self::OPERATIONS.map(one), Self::OPERATIONS.map(group));
+        check_seconds(one.iter().chain(&group))?;
+        Ok(Self { memory, one, group })
+    }
+
+    /// Bytes of memory for matrices.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// The operations with their seconds for a client alone, and for each of [`GROUP`] clients together.
+    pub fn seconds(&self) -> impl Iterator<Item = (Operation, [f64; 2])> + '_ {
+        let seconds = self.one.iter().zip(&self.group).map(|(&one, &group)| [one, group]);
+        Self::OPERATIONS.into_iter().zip(seconds)
+    }
+}
+
+/// Checks that all seconds are positive.
+fn check_seconds<'a>(mut seconds: impl Iterator<Item = &'a f64>) -> Result<()> {
+    match seconds.find(|seconds| !(seconds.is_finite() && **seconds > 0.0)) {
+        Some(found) => Err(Error::malformed("a measured rate", found, "seconds above 0")),
+        None => Ok(()),
+    }
 }
 
 impl Rates {
@@ -151,7 +201,7 @@ impl Rates {
         group[Operation::Select8 as usize] = 6e-11;
         group[Operation::Select4 as usize] = 6e-11;
         group[Operation::Matrix as usize] = 5e-11;
-        Self { threads: 1, one, all: one, group }
+        Self { threads: 1, one, all: one, group, device: None }
     };
 
     /// Measured rates: for each operation, seconds on one thread, and wall time per operation with
@@ -169,7 +219,7 @@ impl Rates {
             return Err(Error::out_of_bounds("the number of threads of measured rates", 0, "1 or more"));
         }
         let one = Operation::ALL.map(one);
-        Self { threads, one, all: Operation::ALL.map(all), group: one }.checked()
+        Self { threads, one, all: Operation::ALL.map(all), group: one, device: None }.checked()
     }
 
     /// The same rates with measured ones of groups: core seconds of each operation for each of
@@ -183,11 +233,39 @@ impl Rates {
     }
 
     fn checked(self) -> Result<Self> {
-        let mut seconds = self.one.iter().chain(&self.all).chain(&self.group);
-        match seconds.find(|seconds| !(seconds.is_finite() && **seconds > 0.0)) {
-            Some(found) => Err(Error::malformed("a measured rate", found, "seconds above 0")),
-            None => Ok(self),
+        check_seconds(self.one.iter().chain(&self.all).chain(&self.group)).map(|()| self)
+    }
+
+    /// The same rates, with a device that answers.
+    #[must_use]
+    pub fn with_device(self, device: DeviceRates) -> Self {
+        Self { device: Some(device), ..self }
+    }
+
+    /// Returns whether a device answers a database of which it holds this many bytes
+    /// ([`Sizes::device`](crate::Sizes::device)): some, and not more than it has room for.
+    pub fn answers_on_device(&self, bytes: u64) -> bool {
+        self.device.is_some_and(|device| (1..=device.memory).contains(&bytes))
+    }
+
+    /// The rates of answers of a database of which a device holds this many bytes: with those of the
+    /// device, if it answers.
+    pub fn of_answers(&self, bytes: u64) -> Self {
+        let (threads, mut rates) = (self.threads as f64, self.clone());
+        for (op, [one, group]) in self.device.iter().flat_map(DeviceRates::seconds) {
+            if !self.answers_on_device(bytes) {
+                break;
+            }
+            // While a device works for a client, no thread works for another one: the time of a product
+            // is that of all threads. External products follow one another, in parallel for each part.
+            let (alone, all) = match op {
+                Operation::ExternalProduct => (one, one / threads),
+                _ => (one * threads, one),
+            };
+            let at = op as usize;
+            (rates.one[at], rates.all[at], rates.group[at]) = (alone, all, alone.min(group * threads));
         }
+        rates
     }
 
     /// The number of threads used to measure [`Rates::all`].
@@ -395,6 +473,23 @@ mod tests {
     fn rates_of_one_thread_predict_no_speedup() {
         let work = Counts::new().with(Operation::Pack, 3.0, 8);
         assert!((work.seconds(&rates(1, 1.0, 1.0), 16) - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_device_answers_what_it_has_room_for() {
+        let device = DeviceRates::new(1000, |_| 0.25, |_| 0.125).unwrap();
+        let rates = rates(4, 8.0, 2.0).with_device(device);
+        for unanswered in [0, 1001] {
+            assert_eq!(rates.of_answers(unanswered), rates);
+        }
+        let answers = rates.of_answers(1000);
+        let work = Counts::new().with(Operation::Select16, 2.0, 100).with(Operation::ExternalProduct, 3.0, 1);
+        let work = work.with(Operation::Word, 1.0, 1);
+        assert!((work.seconds(&answers, 4) - (2.0 * 0.25 + 3.0 * 0.25 + 8.0)).abs() < 1e-12);
+        // 16 clients together take 2 s for each unit of select16 on the device.
+        let select = Counts::new().with(Operation::Select16, 1.0, 100);
+        assert!((select.group_seconds(&answers, GROUP) * GROUP as f64 / 4.0 - 2.0).abs() < 1e-12);
+        assert!(DeviceRates::new(1, |_| 0.0, |_| 1.0).is_err());
     }
 
     #[test]

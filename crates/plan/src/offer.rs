@@ -46,6 +46,8 @@ pub struct Offer {
     pub lookup_s: f64,
     /// Bytes that a server keeps in memory, without the program itself.
     pub memory_bytes: u64,
+    /// Bytes in the memory of a device that answers; 0 if the CPU does.
+    pub device_bytes: u64,
     /// Approximate size of the snapshot file in bytes.
     pub snapshot_bytes: u64,
     /// Seconds to prepare the database.
@@ -72,9 +74,10 @@ impl Offer {
         let (sizes, work) = (demand.sizes(&description), &description.work);
         let takes_delta = refusal(&description).is_none();
         let (up, down) = demand.connection;
-        let (group, group_core_s) = demand.group(|clients| work.answer.group_seconds(rates, clients));
+        let answers = rates.of_answers(sizes.device);
+        let (group, group_core_s) = demand.group(|clients| work.answer.group_seconds(&answers, clients));
         let answer_s = match group {
-            1 => work.answer.seconds(rates, demand.threads),
+            1 => work.answer.seconds(&answers, demand.threads),
             _ => group as f64 * group_core_s / demand.threads as f64,
         };
         let client_s = work.query.seconds(rates, 1) + work.extract.seconds(rates, 1);
@@ -94,7 +97,7 @@ impl Offer {
             keys_bytes: sizes.keys,
             bucket_bytes: demand.bucket_bytes,
             answer_s,
-            core_s: work.answer.core_seconds(rates),
+            core_s: work.answer.core_seconds(&answers),
             group,
             group_core_s,
             client_s,
@@ -102,6 +105,7 @@ impl Offer {
             public_s,
             lookup_s: answer_s + client_s + transfer_s + public_s,
             memory_bytes,
+            device_bytes: if rates.answers_on_device(sizes.device) { sizes.device } else { 0 },
             snapshot_bytes: memory_bytes.saturating_add(demand.extra_bytes),
             setup_s: work.setup.seconds(rates, demand.threads),
             security_bits: description.security.map(|security| security.bits),

@@ -60,7 +60,8 @@ impl Choice {
             parts.iter().map(|(value, name)| format!("{name} {}", units::seconds(*value))).collect();
         let (name, lookup) = (best.name(), units::seconds(best.lookup_s));
         let what = if best.batch > 1 { format!("batch of {} lookups", best.batch) } else { "lookup".into() };
-        let why = format!("{name}: the least time of a {what}, {lookup} ({})", parts.join(", "));
+        let where_ = if best.device_bytes > 0 { ", answered by the device" } else { "" };
+        let why = format!("{name}{where_}: the least time of a {what}, {lookup} ({})", parts.join(", "));
         let next = match self.others.iter().find(|other| other.scheme != best.scheme).or(self.others.first())
         {
             None => format!("{why}; nothing else can serve it."),

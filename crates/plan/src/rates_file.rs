@@ -7,18 +7,20 @@
 //!   "threads": 8,
 //!   "one": { "select16": 2.9e-11, … },
 //!   "all": { "select16": 1.1e-11, … },
-//!   "group": { "select16": 1.4e-11, … }
+//!   "group": { "select16": 1.4e-11, … },
+//!   "device": { "name": "cuda:0 (…)", "memory": 149000000000, "one": { "select16": 2.3e-13, … }, "group": { … } }
 //! }
 //! ```
 //!
 //! `one`, `all` and `group` give seconds of each operation of [`papir_core::cost`]. Without `group`, clients
-//! that are answered together cost as much as each alone.
+//! that are answered together cost as much as each alone. `device` has the operations that a GPU performs, if
+//! one was measured.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use papir_core::cost::{Operation, Rates};
+use papir_core::cost::{DeviceRates, Operation, Rates};
 use papir_kernels::Backend;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +41,40 @@ struct File {
     all: BTreeMap<String, f64>,
     #[serde(default)]
     group: BTreeMap<String, f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<DeviceTable>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DeviceTable {
+    name: String,
+    memory: u64,
+    one: BTreeMap<String, f64>,
+    group: BTreeMap<String, f64>,
+}
+
+/// A measured device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedDevice {
+    /// Its name and place, as in `cuda:0 (NVIDIA H200)`.
+    pub name: String,
+    /// Its rates.
+    pub rates: DeviceRates,
+}
+
+impl NamedDevice {
+    /// True for the name of its place, as in `cuda:0`.
+    pub fn is_at(&self, place: &str) -> bool {
+        self.name.split(' ').next() == Some(place)
+    }
+
+    fn table(&self) -> DeviceTable {
+        let part = |i: usize| {
+            let seconds = self.rates.seconds();
+            seconds.map(|(op, seconds)| (op.name().to_owned(), seconds[i])).collect()
+        };
+        DeviceTable { name: self.name.clone(), memory: self.rates.memory(), one: part(0), group: part(1) }
+    }
 }
 
 /// Path of the user's rates file, in `XDG_DATA_HOME` or `~/.local/share`; `None` if the system has
@@ -58,6 +94,8 @@ pub struct LoadedRates {
     pub origin: &'static str,
     /// A description of the origin, for output.
     pub description: String,
+    /// The device that was measured with them.
+    pub device: Option<NamedDevice>,
 }
 
 /// Returns the rates of the file `named` or, if it is `None`, of the user's file. Without a user's
@@ -70,28 +108,30 @@ pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
     match path.filter(|path| named.is_some() || path.exists()) {
         Some(path) => {
             let description = format!("measured on this machine ({})", path.display());
-            Ok(LoadedRates { rates: read(&path)?, origin: "measured", description })
+            let (rates, device) = read(&path)?;
+            Ok(LoadedRates { rates, origin: "measured", description, device })
         }
         None => {
             let description =
                 "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
-            Ok(LoadedRates { rates: Rates::BUILT_IN, origin: "built in", description })
+            Ok(LoadedRates { rates: Rates::BUILT_IN, origin: "built in", description, device: None })
         }
     }
 }
 
-/// Writes the rates of this machine to a file, and creates its parent folders.
+/// Writes the rates of this machine, and those of a device, to a file, and creates its parent folders.
 ///
 /// # Errors
 /// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
-pub fn write(path: &Path, rates: &Rates) -> Result<()> {
+pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result<()> {
     let table = |of: &dyn Fn(Operation) -> f64| {
         Operation::ALL.into_iter().map(|op| (op.name().to_owned(), of(op))).collect()
     };
     let backend = Backend::try_from_env()?.name().to_owned();
     let (one, all) = (table(&|op| rates.one(op)), table(&|op| rates.all(op)));
     let group = table(&|op| rates.group(op));
-    let file = File { format: FORMAT, backend, threads: rates.threads(), one, all, group };
+    let device = device.map(NamedDevice::table);
+    let file = File { format: FORMAT, backend, threads: rates.threads(), one, all, group, device };
     let refused = |reason: String| Error::Write { file: path.to_owned(), reason };
     let text = serde_json::to_string_pretty(&file).map_err(|error| refused(error.to_string()))? + "\n";
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -99,11 +139,11 @@ pub fn write(path: &Path, rates: &Rates) -> Result<()> {
     written.map_err(|error| refused(error.to_string()))
 }
 
-/// Reads a rates file written by [`write()`].
+/// Reads a rates file written by [`write()`]: the machine's rates, and its device.
 ///
 /// # Errors
 /// [`Error::Rates`] for anything else.
-pub fn read(path: &Path) -> Result<Rates> {
+pub fn read(path: &Path) -> Result<(Rates, Option<NamedDevice>)> {
     let refused = |reason: String| Error::Rates { file: path.to_owned(), reason };
     let bytes = fs::metadata(path).map_err(|error| refused(error.to_string()))?.len();
     if bytes > MAX_BYTES {
@@ -117,9 +157,14 @@ pub fn read(path: &Path) -> Result<Rates> {
     // A missing rate becomes NaN and is refused as such.
     let of = |table: &BTreeMap<String, f64>, op: Operation| table.get(op.name()).copied().unwrap_or(f64::NAN);
     let group = if file.group.is_empty() { &file.one } else { &file.group };
-    Rates::new(file.threads, |op| of(&file.one, op), |op| of(&file.all, op))
+    let rates = Rates::new(file.threads, |op| of(&file.one, op), |op| of(&file.all, op))
         .and_then(|rates| rates.with_groups(|op| of(group, op)))
-        .map_err(|error| refused(error.to_string()))
+        .map_err(|error| refused(error.to_string()))?;
+    let device = |DeviceTable { name, memory, one, group }: DeviceTable| {
+        let rates = DeviceRates::new(memory, |op| of(&one, op), |op| of(&group, op));
+        rates.map(|rates| NamedDevice { name, rates }).map_err(|error| refused(error.to_string()))
+    };
+    Ok((rates, file.device.map(device).transpose()?))
 }
 
 #[cfg(test)]
@@ -133,8 +178,18 @@ mod tests {
         let path = folder.join("deeper/rates.json");
         let rates = Rates::new(4, |op| 1e-9 * (1 + op as usize) as f64, |_| 1e-10).unwrap();
         let rates = rates.with_groups(|op| 1e-9 / (1 + op as usize) as f64).unwrap();
-        write(&path, &rates).unwrap();
-        let again = read(&path).unwrap();
+        let device = DeviceRates::new(1 << 37, |op| 0.5f64.powi(40 + op as i32), |_| 0.5).unwrap();
+        let device = NamedDevice { name: "cuda:0 (a GPU)".to_owned(), rates: device };
+        assert!(device.is_at("cuda:0") && !device.is_at("cuda:01"));
+        write(&path, &rates, Some(&device)).unwrap();
+        let (again, found) = read(&path).unwrap();
+        let found = found.unwrap();
+        assert_eq!((found.name, found.rates.memory()), (device.name, 1 << 37));
+        for ((_, found), (op, expected)) in found.rates.seconds().zip(device.rates.seconds()) {
+            for (a, b) in found.into_iter().zip(expected) {
+                assert!((a / b - 1.0).abs() < 1e-12, "{op:?}: {a} {b}");
+            }
+        }
         assert_eq!(again.threads(), 4);
         for op in Operation::ALL {
             let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;

@@ -24,7 +24,7 @@ const TINY: u64 = 1 << 15;
 const ELEMENT: u64 = 4096;
 
 fn loaded(rates: Rates) -> LoadedRates {
-    LoadedRates { rates, origin: "of a test", description: "of a test".to_owned() }
+    LoadedRates { rates, origin: "of a test", description: "of a test".to_owned(), device: None }
 }
 
 /// Returns the definition with fewer entries, so that a column has at most two ring elements.

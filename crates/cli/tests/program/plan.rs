@@ -404,3 +404,41 @@ fn changes_are_planned_as_deltas() {
     let plan: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(plan["changes"]["deltas"][0]["changes"], (64 << 10) / 1012);
 }
+
+#[test]
+fn a_device_answers_what_it_has_room_for() {
+    let folder = Folder::new();
+    let file = rates(&folder, "1e-9");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let of_device = r#"{"select16": 1e-13, "select8": 1e-13, "matrix": 1e-13, "external_product": 1e-5}"#;
+    let with_device = |memory: u64| {
+        let device = format!(
+            r#"{{"name": "cuda:1 (a GPU)", "memory": {memory}, "one": {of_device}, "group": {of_device}}}"#
+        );
+        let whole = text.trim_end().strip_suffix('}').unwrap();
+        folder.write("with-device.json", format!("{whole}, \"device\": {device}}}"))
+    };
+    let plan = |memory: u64, more: &[&str]| -> Value {
+        let rates = with_device(memory);
+        let text = succeeds(&[&["plan", "--json", "--rates", &rates], &MEBIBYTES_64[..], more].concat());
+        serde_json::from_str(&text).unwrap()
+    };
+    let device = ["--device", "cuda:1"];
+    let (cpu, gpu) = (plan(1 << 37, &[]), plan(1 << 37, &device));
+    let least = |plan: &Value, scheme: &str, field: &str| {
+        let of_scheme = offers(plan).iter().filter(|offer| offer["scheme"] == scheme);
+        of_scheme.map(|offer| number(offer, field)).fold(f64::INFINITY, f64::min)
+    };
+    assert!(least(&gpu, "inspire", "answer_s") < least(&cpu, "inspire", "answer_s") / 10.0);
+    assert!(least(&gpu, "inspire", "device_bytes") >= f64::from(1 << 26));
+    assert!(least(&cpu, "inspire", "device_bytes") == 0.0 && least(&gpu, "inspire2", "device_bytes") == 0.0);
+    assert!(least(&gpu, "inspire2", "answer_s") == least(&cpu, "inspire2", "answer_s"), "the CPU's");
+    assert!(gpu["reason"].as_str().unwrap().contains("answered by the device"), "{}", gpu["reason"]);
+    // Too small for any: as without a device.
+    let small = plan(1 << 20, &device);
+    assert_eq!(offers(&small), offers(&cpu));
+    let arguments = [&["plan", "--rates", &file], &MEBIBYTES_64[..], &device].concat();
+    fails_with(&arguments, &["no rates of cuda:1", "papir plan --calibrate --device cuda:1"]);
+    let other = ["plan", "--rates", &with_device(1 << 37), "--records", "9", "--record-bytes", "8"];
+    fails_with(&[&other[..], &["--device", "cuda:0"]].concat(), &["no rates of cuda:0"]);
+}

@@ -186,6 +186,7 @@ impl Params {
         let (selector, keys) = self.query_parts();
         let element = 8 * self.layout.degree;
         let pack = self.matrix_bytes() + ((1 + self.literal.key_switch.levels) * element) as u64;
+        let matrices = self.layout.packs() as u64 * self.matrix_bytes();
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES),
             query_keys: keys as u64,
@@ -193,6 +194,7 @@ impl Params {
             answer: sealed(self.answer_bytes()),
             database: self.layout.matrix_bytes(),
             material: self.layout.packs() as u64 * pack,
+            device: self.layout.matrix_bytes() + matrices,
             ..Sizes::default()
         }
     }

@@ -155,6 +155,7 @@ impl SimpleParams {
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_bytes()),
             database: matrix_bytes(self.layout.rows, self.layout.columns),
+            device: matrix_bytes(self.layout.rows, self.layout.columns),
             ..Sizes::default()
         }
     }

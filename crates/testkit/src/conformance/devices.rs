@@ -34,6 +34,9 @@ pub(super) fn check_answers(fixture: &mut Fixture<'_>, device: &dyn Device) -> B
     let placed = fixture.server.on_device(&recorded).expect("a database on a device");
     let held = recorded.held.into_inner().expect("a lock");
     assert_eq!(held, fixture.server.device_matrices(), "held matrices differ from the planned ones");
+    let bytes: usize = held.iter().map(|shape| shape.rows / 64 * shape.group_bytes()).sum();
+    let planned = fixture.server.describe().sizes.device;
+    assert!(planned == 0 || planned == bytes as u64, "{planned} bytes planned, {bytes} held");
     assert_eq!(placed.version(), fixture.server.version());
     assert!(placed.public() == fixture.server.public(), "another public part");
     check_same(fixture, &*placed, 1);

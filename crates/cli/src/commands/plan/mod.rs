@@ -8,11 +8,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use papir_bench::calibrate::{Config, calibrate};
-use papir_bench::check;
+use papir_bench::{check, device_rates};
 use papir_core::cost::Rates;
 use papir_core::{FailureBound, Shape};
+use papir_cuda::Cuda;
 use papir_plan::rates_file as rates;
-use papir_plan::rates_file::LoadedRates;
+use papir_plan::rates_file::{LoadedRates, NamedDevice};
 use serde_json::json;
 
 use crate::bars::Bars;
@@ -97,9 +98,12 @@ pub(crate) struct Arguments {
     /// File with the machine's rates, instead of the user's rates file.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
-    /// Measure this machine first, and store its rates.
+    /// Measure this machine first, and store its rates; with --device, those of the device too.
     #[arg(long)]
     calibrate: bool,
+    /// Plan for answers by this GPU, as in cuda:0, which --calibrate has measured.
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["threads", "shards", "check"])]
+    device: Option<String>,
     /// Prepare and query five databases, and print predicted and measured costs.
     #[arg(long, conflicts_with_all = ["records", "source"])]
     check: bool,
@@ -127,6 +131,8 @@ const EXAMPLES: &str = "Examples:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
   The same with answers that fail with probability below 2^-128:
     papir plan --records 10000000 --record-bytes 128 --lookups 100 --failure 2^-128
+  Answers by a GPU, measured once:
+    papir plan --calibrate --device cuda:0 --records 134217728 --record-bytes 64
   Measure this machine's rates and check predictions against measurements:
     papir plan --calibrate
     papir plan --check";
@@ -165,9 +171,18 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let path = path.ok_or_else(|| Failure::new("no folder to store rates in: give --rates FILE"))?;
     let threads = std::thread::available_parallelism()?.get();
     let measured = calibrate(Config::WHOLE, threads, &Bars::new())?;
-    rates::write(&path, &measured)?;
+    let device = match &arguments.device {
+        Some(name) => {
+            let gpu = Cuda::by_name(name, Box::new(|error| eprintln!("papir: {error}")))?;
+            let config = device_rates::Config::WHOLE;
+            Some(device_rates::calibrate(config, &gpu, &measured, &Bars::new())?)
+        }
+        // A device that was measured before keeps its rates.
+        None => rates::read(&path).ok().and_then(|(_, device)| device),
+    };
+    rates::write(&path, &measured, device.as_ref())?;
     if !arguments.json {
-        describe::print(&rate_lines(&measured), out)?;
+        describe::print(&rate_lines(&measured, device.as_ref()), out)?;
         writeln!(out, "Written to {}", path.display())?;
     } else if arguments.records.is_none() && arguments.source.is_none() && !arguments.check {
         writeln!(out, "{}", std::fs::read_to_string(&path)?.trim_end())?;
@@ -175,15 +190,19 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One line per operation: its rate on one thread and on all threads.
-fn rate_lines(rates: &Rates) -> describe::Lines {
+/// One line per operation: its rate on one thread, on all threads, and by a device.
+fn rate_lines(rates: &Rates, device: Option<&NamedDevice>) -> describe::Lines {
     let value = |op: papir_core::cost::Operation, seconds: f64| match op.streams() {
         true => format!("{:.1} GB/s", 1e-9 / seconds),
         false => nanoseconds(seconds),
     };
     let both = |op| {
         let (one, all) = (value(op, rates.one(op)), value(op, rates.all(op)));
-        line(op.name(), format!("{one} on one thread, {all} on {}", rates.threads()))
+        let performed = device.and_then(|device| device.rates.seconds().find(|(other, _)| *other == op));
+        let by_device = performed.map_or(String::new(), |(_, [one, group])| {
+            format!(", {} by the device, {} together", value(op, one), value(op, group))
+        });
+        line(op.name(), format!("{one} on one thread, {all} on {}{by_device}", rates.threads()))
     };
     papir_core::cost::Operation::ALL.map(both).to_vec()
 }
@@ -210,7 +229,7 @@ fn plan(
     origin: Option<String>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let loaded = rates::load(arguments.rates.as_deref())?;
+    let loaded = with_device(arguments, rates::load(arguments.rates.as_deref())?)?;
     let demand = demand(arguments, database, &loaded.rates);
     let machines =
         arguments.shards.map(|shards| Machines { shards: shards as usize, network: arguments.network });
@@ -234,6 +253,22 @@ fn plan(
         (Some(_), Some(changes)) => plan_table::write_changes(out, changes),
         (Some(_), None) => Ok(writeln!(out, "\nNone of these can have a delta: update it as a whole.")?),
         (None, _) => Ok(()),
+    }
+}
+
+/// The rates with those of the device, if one is to answer.
+fn with_device(arguments: &Arguments, loaded: LoadedRates) -> Result<LoadedRates, Failure> {
+    let Some(place) = &arguments.device else { return Ok(loaded) };
+    match loaded.device.clone().filter(|device| device.is_at(place)) {
+        Some(NamedDevice { name, rates }) => Ok(LoadedRates {
+            rates: loaded.rates.with_device(rates),
+            description: format!("{}; {name}", loaded.description),
+            ..loaded
+        }),
+        None => {
+            let remedy = format!("measure them: papir plan --calibrate --device {place}");
+            Err(Failure::new(format!("there are no rates of {place} ({}): {remedy}", loaded.description)))
+        }
     }
 }
 

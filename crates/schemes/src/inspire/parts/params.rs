@@ -129,6 +129,7 @@ impl Parameters for PartsParams {
             query_keys: keys as u64,
             query: sealed(selectors + keys),
             database: self.parts as u64 * self.part.matrix_bytes(),
+            device: 0,
             ..one.sizes
         };
         let mut parameters = vec![("buckets a pack", self.parts.to_string())];

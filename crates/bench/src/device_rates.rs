@@ -1,0 +1,194 @@
+//! Rates of a device, for the planner.
+//!
+//! Products are timed at two sizes, and external products in databases of few and of many points. Only
+//! differences count, so that the time of a launch and of copies is in no rate.
+
+use getrandom::SysRng;
+use papir_core::cost::{DeviceRates, GROUP, Operation, Rates};
+use papir_core::device::{Device, TileShape, Tiles, Words};
+use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::{Choice, NoProgress, Progress};
+use papir_plan::rates_file::NamedDevice;
+use rand_core::UnwrapErr;
+
+use crate::clock::{StageClock, timed};
+use crate::effort::{Effort, Plan};
+use crate::prepared::Prepared;
+use crate::records::Synthetic;
+use crate::{Result, schemes};
+
+/// Columns of the matrices that are multiplied: many, so that few sums are copied back.
+const COLUMNS: usize = 1 << 16;
+/// Bits of a value for each kind of words, as `inspire` and `simple` have them.
+const KINDS: [(Operation, Words, u32); 3] = [
+    (Operation::Select16, Words::Signed16, 45),
+    (Operation::Select8, Words::Unsigned8, 32),
+    (Operation::Matrix, Words::Signed32, 43),
+];
+/// Stage of an answer that a device makes.
+const STAGE: &str = "device";
+
+/// Sizes of what is timed.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Bytes of the smaller and the larger matrix.
+    pub matrix_bytes: [usize; 2],
+    /// Columns of the databases.
+    pub columns: u64,
+    /// Points of the polynomials in the one and the other.
+    pub points: [u64; 2],
+    /// Times that each is repeated; the shortest counts.
+    pub runs: usize,
+}
+
+impl Config {
+    /// For real measurements: matrices of 512 MiB and 2.5 GiB, databases of 8 and 128 MiB.
+    pub const WHOLE: Self =
+        Self { matrix_bytes: [512 << 20, 2560 << 20], columns: 512, points: [4, 64], runs: 7 };
+}
+
+/// Measures a device; `rates` are those of the CPU beside it. Operations that the device turns out not to
+/// perform keep the CPU's.
+///
+/// # Errors
+/// The errors of the device and of the scheme `inspire`.
+pub fn calibrate(
+    config: Config,
+    device: &dyn Device,
+    rates: &Rates,
+    progress: &dyn Progress,
+) -> Result<NamedDevice> {
+    let mut seconds = Seconds([[0.0; Operation::ALL.len()]; 2]);
+    progress.stage("products", KINDS.len() as u64);
+    for (op, words, bits) in KINDS {
+        let each = product_seconds(config, device, words, bits)?;
+        seconds.set(op, each);
+        progress.advance(1);
+    }
+    let products = external_seconds(config, device, &seconds, progress)?;
+    let cpu = Operation::ExternalProduct;
+    seconds.set(cpu, products.unwrap_or([rates.one(cpu), rates.group(cpu)]));
+    let memory = device.memory()?.free;
+    let rates = DeviceRates::new(memory, |op| seconds.of((0, op)), |op| seconds.of((1, op)))?;
+    Ok(NamedDevice { name: device.name().to_owned(), rates })
+}
+
+/// Seconds of each operation for a client alone, and for each of [`GROUP`] clients.
+struct Seconds([[f64; Operation::ALL.len()]; 2]);
+
+impl Seconds {
+    fn set(&mut self, op: Operation, [one, group]: [f64; 2]) {
+        // A group costs each client at most as much as one alone.
+        let one = one.max(f64::MIN_POSITIVE);
+        (self.0[0][op as usize], self.0[1][op as usize]) = (one, group.clamp(one / GROUP as f64, one));
+    }
+
+    fn of(&self, (clients, op): (usize, Operation)) -> f64 {
+        self.0[clients][op as usize]
+    }
+}
+
+/// Seconds of a byte in the product of a matrix and a vector alone, and in each of [`GROUP`] products.
+fn product_seconds(config: Config, device: &dyn Device, words: Words, bits: u32) -> Result<[f64; 2]> {
+    let mut times = [[0.0; 2]; 2];
+    let mut sizes = [0; 2];
+    for (i, bytes) in config.matrix_bytes.into_iter().enumerate() {
+        let group = TileShape { words, rows: 64, columns: COLUMNS }.group_bytes();
+        sizes[i] = bytes.div_ceil(group) * group;
+        let tiles: Vec<u8> = (0..sizes[i]).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        let held = device.hold(Tiles::new(words, COLUMNS, &tiles)?)?;
+        drop(tiles);
+        for (j, clients) in [1, GROUP].into_iter().enumerate() {
+            let vector: Vec<u64> =
+                (0..COLUMNS as u64).map(|x| x.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let vectors = vec![&vector[..]; clients];
+            times[j][i] = f64::INFINITY;
+            for _ in 0..config.runs {
+                let (products, seconds) = timed(|| held.products(&vectors, bits));
+                products?;
+                times[j][i] = seconds.min(times[j][i]);
+            }
+        }
+    }
+    let bytes = (sizes[1] - sizes[0]) as f64;
+    let [one, group] = times.map(|[small, large]| (large - small) / bytes);
+    Ok([one, group / GROUP as f64])
+}
+
+/// Seconds of an external product for a client alone, and for each of [`GROUP`] clients; `None` if the
+/// device performs none.
+fn external_seconds(
+    config: Config,
+    device: &dyn Device,
+    known: &Seconds,
+    progress: &dyn Progress,
+) -> Result<Option<[f64; 2]>> {
+    let scheme = schemes::by_name("inspire")?;
+    let mut rows = Vec::new();
+    for points in config.points {
+        // A ring element of 4 KiB holds 64 records.
+        let records = Synthetic::new(64 * points * config.columns, 64)?;
+        let choice = Choice::Columns(config.columns);
+        let effort = Effort::alone(1, config.runs);
+        let plan = Plan { records: &records, expected: &records, choice, effort };
+        let prepared = Prepared::setup(&*scheme, &plan, progress)?;
+        let placed = prepared.server.on_device(device)?;
+        let work = prepared.server.describe().work.answer;
+        let mut times = [0.0; 2];
+        for (i, clients) in [1, GROUP].into_iter().enumerate() {
+            let Some(seconds) = stage_seconds(&prepared, &*placed, (clients, config.runs))? else {
+                return Ok(None);
+            };
+            let products = [Operation::Select16, Operation::Matrix];
+            let read = products.map(|op| clients as f64 * known.of((i, op)) * work.times(op));
+            times[i] = seconds - read.iter().sum::<f64>();
+        }
+        rows.push((work.times(Operation::ExternalProduct), times));
+    }
+    let [(few, small), (many, large)] = rows[..] else { return Ok(None) };
+    let each = |i: usize, clients: usize| (large[i] - small[i]) / (many - few) / clients as f64;
+    Ok(Some([each(0, 1), each(1, GROUP)]))
+}
+
+/// The least time of the device's stage in answers to queries of several clients; `None` if there is no
+/// such stage.
+fn stage_seconds(
+    prepared: &Prepared,
+    placed: &dyn ErasedServer,
+    (clients, runs): (usize, usize),
+) -> Result<Option<f64>> {
+    let client = prepared.scheme.client(&prepared.server.public())?;
+    let (_, query) = client.query(None, &[0], &mut UnwrapErr(SysRng))?;
+    let batch = vec![(ErasedSession::default(), query.as_slice()); clients];
+    let mut least: Option<f64> = None;
+    for _ in 0..runs {
+        let clock = StageClock::new(&NoProgress);
+        placed.answer_many(&batch, &clock).into_iter().collect::<papir_core::Result<Vec<_>>>()?;
+        let stage = clock.stop().0.into_iter().find(|(name, _)| name == STAGE);
+        let Some((_, seconds)) = stage else { return Ok(None) };
+        least = Some(least.map_or(seconds, |least| least.min(seconds)));
+    }
+    Ok(least)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_testkit::device::PlainDevice;
+
+    use super::*;
+
+    #[test]
+    fn a_device_is_measured() {
+        let config = Config { matrix_bytes: [1, 1 << 24], columns: 64, points: [1, 2], runs: 1 };
+        let device = PlainDevice::default();
+        let found = calibrate(config, &device, &Rates::BUILT_IN, &NoProgress).unwrap();
+        assert_eq!((found.name.as_str(), found.rates.memory()), (device.name(), 1 << 40));
+        for (op, [one, group]) in found.rates.seconds() {
+            assert!(group > 0.0 && group <= one && one < 1e-3, "{op:?}: {one} {group}");
+        }
+        // It does not evaluate.
+        let products = found.rates.seconds().find(|(op, _)| *op == Operation::ExternalProduct).unwrap();
+        assert!((products.1[0] - Rates::BUILT_IN.one(Operation::ExternalProduct)).abs() < 1e-12);
+    }
+}
