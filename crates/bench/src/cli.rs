@@ -231,7 +231,7 @@ fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
     let Work::Schemes { schemes: [scheme], records, record_bits, choice } = args.work(&schemes)? else {
         return Err(Error::usage(format!("--device {name} with this benchmark"), "a scheme"));
     };
-    let gpu = Cuda::by_name(name, Box::new(|error| eprintln!("papir: {error}")))?;
+    let gpu = Cuda::by_name(name, Box::new(|failure| eprintln!("papir: {}", failure.error)))?;
     let records = Synthetic::of(Shape::new(records, record_bits)?);
     let effort = Effort::alone(args.threads, args.runs);
     let plan = Plan { records: &records, expected: &records, choice, effort };

@@ -1,8 +1,8 @@
 //! Processors with a memory of their own, which hold the matrices of prepared databases.
 //!
-//! A [`Device`] holds copies of matrices and multiplies them with vectors; everything else stays on
-//! the CPU. The products are the same bit for bit, so a server whose device fails goes on with the
-//! matrices that it has in its own memory.
+//! A [`Device`] holds copies of matrices and multiplies them with vectors, and may evaluate packed
+//! polynomials as well. Its results are those of the CPU, bit for bit. If the device fails, the server
+//! uses the matrices in its own memory.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub trait Device: Debug + Send + Sync {
     /// [`Error::Device`] if the memory does not suffice, or the device fails.
     fn hold(&self, tiles: Tiles<'_>) -> Result<Arc<dyn HeldMatrix>>;
 
-    /// Copies the matrices and packs of a database to the device; `None` from one that only multiplies
-    /// matrices, or not with these numbers.
+    /// Copies the matrices and packs of a database to the device. Returns `None` if the device only multiplies
+    /// matrices, or does not support these parameters.
     ///
     /// # Errors
     /// The errors of [`Device::hold`].
@@ -115,10 +115,17 @@ impl<'a> Tiles<'a> {
     /// Creates a matrix of this many columns from its tiles.
     ///
     /// # Errors
-    /// [`Error::Length`] if they are not whole row groups.
+    /// [`Error::Length`] if they are not whole row groups, [`Error::OutOfBounds`] if there are none.
     pub fn new(words: Words, columns: usize, bytes: &'a [u8]) -> Result<Self> {
         let group = TileShape { words, rows: GROUP_ROWS, columns }.group_bytes();
         let groups = bytes.len().checked_div(group).unwrap_or_default();
+        if groups == 0 {
+            return Err(Error::out_of_bounds(
+                "the size of a matrix in bytes",
+                bytes.len() as u64,
+                "1 or more",
+            ));
+        }
         Error::check_length("the tiles of a matrix", bytes.len(), groups * group)?;
         Ok(Self { shape: TileShape { words, rows: groups * GROUP_ROWS, columns }, bytes })
     }

@@ -18,7 +18,7 @@ fn main() {
         Some(Err(_)) => return,
         None => 4,
     };
-    let gpu = match Cuda::open(0, Box::new(|error| println!("lost: {error}"))) {
+    let gpu = match Cuda::open(0, Box::new(|failure| println!("{}", failure.error))) {
         Ok(gpu) => gpu,
         Err(error) => return println!("skipped: {error}"),
     };

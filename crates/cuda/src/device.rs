@@ -7,7 +7,7 @@ use std::time::Instant;
 use papir_core::Result;
 use papir_core::device::{Device, DeviceMemory, HeldMatrix, HeldPacks, Packs, TileShape, Tiles};
 
-use crate::gpu::{Gpu, OnLoss};
+use crate::gpu::{Gpu, OnFailure};
 use crate::matrix::Matrix;
 use crate::polynomials::GpuPacks;
 
@@ -15,6 +15,8 @@ use crate::polynomials::GpuPacks;
 const PREFIX: &str = "cuda:";
 /// Copies that are timed together.
 const COPIES: usize = 20;
+/// Memory that a database takes beside its matrices: tiles on their way, masks and last digits.
+const BESIDE_BYTES: u64 = 192 << 20;
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// Error from [`Cuda::open`]: no GPU with this number can be used.
@@ -42,9 +44,9 @@ impl Cuda {
     ///
     /// # Errors
     /// [`CudaError`] for another name, and the errors of [`Cuda::open`].
-    pub fn by_name(name: &str, on_loss: OnLoss) -> Result<Self, CudaError> {
-        match name.strip_prefix(PREFIX).map(str::parse) {
-            Some(Ok(ordinal)) => Self::open(ordinal, on_loss),
+    pub fn by_name(name: &str, on_failure: OnFailure) -> Result<Self, CudaError> {
+        match name.strip_prefix(PREFIX).map(str::parse::<u16>) {
+            Some(Ok(ordinal)) => Self::open(ordinal.into(), on_failure),
             _ => {
                 let reason = "no such device: expected cuda:0, or another number".to_owned();
                 Err(CudaError { device: name.to_owned(), reason })
@@ -57,9 +59,9 @@ impl Cuda {
     /// # Errors
     /// [`CudaError`] if CUDA's driver or NVRTC is not installed, or the GPU does not exist, is too old
     /// or fails.
-    pub fn open(ordinal: usize, on_loss: OnLoss) -> Result<Self, CudaError> {
+    pub fn open(ordinal: usize, on_failure: OnFailure) -> Result<Self, CudaError> {
         let device = format!("{PREFIX}{ordinal}");
-        match Gpu::open(&device, ordinal, on_loss) {
+        match Gpu::open(&device, ordinal, on_failure) {
             Ok(gpu) => Ok(Self(Arc::new(gpu))),
             Err(reason) => Err(CudaError { device, reason }),
         }
@@ -88,7 +90,7 @@ impl Cuda {
 
     /// Checks that the memory suffices for these matrices.
     fn check_memory<const N: usize>(&self, shapes: [TileShape; N]) -> Result<()> {
-        let needed: u64 = shapes.map(Matrix::bytes).iter().sum();
+        let needed = shapes.map(Matrix::bytes).iter().sum::<u64>() + BESIDE_BYTES;
         let free = self.memory()?.free;
         if needed <= free {
             return Ok(());

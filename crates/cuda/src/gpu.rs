@@ -11,8 +11,17 @@ use papir_core::{Error, Result};
 use crate::program::Program;
 use crate::workspace::Workspace;
 
-/// Called once with the error after which a GPU is not used any more.
-pub type OnLoss = Box<dyn Fn(&Error) + Send + Sync>;
+/// Called with each failure of a GPU, while the GPU is taken: it must not use the GPU.
+pub type OnFailure = Box<dyn Fn(Failure<'_>) + Send + Sync>;
+
+/// A failure of a GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'a> {
+    /// The error.
+    pub error: &'a Error,
+    /// True if the GPU is not used any more. That is so after every failure but a lack of memory.
+    pub lost: bool,
+}
 
 /// What a GPU and the matrices in its memory share.
 pub(crate) struct Gpu {
@@ -23,7 +32,7 @@ pub(crate) struct Gpu {
     pub(crate) multiprocessors: usize,
     workspace: Mutex<Workspace>,
     lost: AtomicBool,
-    on_loss: OnLoss,
+    on_failure: OnFailure,
 }
 
 impl Gpu {
@@ -31,7 +40,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The missing library, the compiler's or the driver's words.
-    pub(crate) fn open(device: &str, ordinal: usize, on_loss: OnLoss) -> Result<Self, String> {
+    pub(crate) fn open(device: &str, ordinal: usize, on_failure: OnFailure) -> Result<Self, String> {
         check_libraries()?;
         let context = CudaContext::new(ordinal).map_err(shown)?;
         let name = format!("{device} ({})", context.name().map_err(shown)?);
@@ -41,7 +50,7 @@ impl Gpu {
         let (_, total) = context.mem_get_info().map_err(shown)?;
         let workspace = Mutex::new(Workspace::new(&stream, total).map_err(shown)?);
         let lost = AtomicBool::new(false);
-        Ok(Self { name, context, stream, program, multiprocessors, workspace, lost, on_loss })
+        Ok(Self { name, context, stream, program, multiprocessors, workspace, lost, on_failure })
     }
 
     /// True after a failure from which it does not recover.
@@ -70,24 +79,31 @@ impl Gpu {
         &self,
         work: impl FnOnce(&Self, &mut Workspace) -> Result<T, DriverError>,
     ) -> Result<T> {
+        self.check_lost()?;
         let mut workspace = self.workspace();
-        if self.is_lost() {
-            return Err(self.error("it is lost".to_owned()));
-        }
-        work(self, &mut workspace).map_err(|error| self.failed(error))
+        self.check_lost()?;
+        work(self, &mut workspace).map_err(|error| {
+            // Copies that were begun still use the workspace.
+            let _ = self.stream.synchronize();
+            self.failed(error)
+        })
+    }
+
+    fn check_lost(&self) -> Result<()> {
+        if self.is_lost() { Err(self.error("it is lost".to_owned())) } else { Ok(()) }
     }
 
     fn workspace(&self) -> MutexGuard<'_, Workspace> {
         self.workspace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A failure other than a lack of memory is the last: CUDA's contexts do not recover from them.
+    /// A failure other than a lack of memory is the last: a context of CUDA does not recover from most of
+    /// them.
     fn failed(&self, error: DriverError) -> Error {
-        let out_of_memory = error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        let lost = error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        self.lost.fetch_or(lost, Ordering::Relaxed);
         let error = self.error(shown(error));
-        if !out_of_memory && !self.lost.swap(true, Ordering::Relaxed) {
-            (self.on_loss)(&error);
-        }
+        (self.on_failure)(Failure { error: &error, lost });
         error
     }
 

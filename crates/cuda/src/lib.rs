@@ -1,8 +1,8 @@
 //! Products of matrices and vectors on NVIDIA GPUs.
 //!
 //! [`Cuda`] is a [`Device`](papir_core::device::Device). CUDA's driver and NVRTC, which compiles the
-//! kernels for the GPU in the machine, are found at run time: a build needs neither, and where one is
-//! missing [`Cuda::open`] says which.
+//! kernels for the GPU in the machine, are found at run time. A build needs neither; [`Cuda::open`] names
+//! the one that is missing.
 //!
 //! # Layout
 //!
@@ -31,7 +31,8 @@ mod matrix;
 mod polynomials;
 mod program;
 mod ring;
+mod spread;
 mod workspace;
 
 pub use device::{Cuda, CudaError};
-pub use gpu::OnLoss;
+pub use gpu::{Failure, OnFailure};

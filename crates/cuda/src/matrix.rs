@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DriverError, LaunchConfig, PushKernelArg};
 use papir_core::Result;
 use papir_core::device::{HeldMatrix, TileShape, Tiles, Words};
-use rayon::prelude::*;
 
 use crate::gpu::Gpu;
 use crate::program::Product;
+use crate::spread::spread;
 use crate::workspace::Workspace;
 
 /// Rows of a block of the product.
@@ -50,27 +50,29 @@ impl Matrix {
     /// Copies a matrix.
     ///
     /// # Errors
-    /// [`papir_core::Error::Device`]: one for a matrix of which no product would fit the workspace, too.
+    /// [`papir_core::Error::Device`], also if one product does not fit the workspace.
     pub(crate) fn copy(gpu: &Arc<Gpu>, tiles: Tiles<'_>) -> Result<Self> {
         let shape = tiles.shape();
         gpu.run(|_, workspace| {
             workspace.fitting(1, |count| Digits::LONGEST.words(shape, count).iter().sum())
         })?;
-        let fragments = gpu.run(|gpu, _| {
-            let mut all = gpu.stream.alloc_zeros::<u32>(Self::bytes(shape) as usize / size_of::<u32>())?;
-            let copied = (COPIED_BYTES / shape.group_bytes()).max(1) * shape.group_bytes();
-            let mut raw = gpu.stream.alloc_zeros::<u8>(copied.min(tiles.bytes().len()))?;
-            let group_registers = group_fragments(shape) * FRAGMENT_BYTES / size_of::<u32>();
-            let mut next = 0;
-            for bytes in tiles.bytes().chunks(copied) {
-                gpu.stream.memcpy_htod(bytes, &mut raw)?;
-                let registers = bytes.len() / shape.group_bytes() * group_registers;
-                gpu.fragment(shape, &raw, &mut all.slice_mut(next..next + registers))?;
-                next += registers;
-            }
-            gpu.stream.synchronize()?;
-            Ok(all)
+        let copied = (COPIED_BYTES / shape.group_bytes()).max(1) * shape.group_bytes();
+        let (mut fragments, mut raw) = gpu.run(|gpu, _| {
+            let fragments = gpu.stream.alloc_zeros::<u32>(Self::bytes(shape) as usize / size_of::<u32>())?;
+            Ok((fragments, gpu.stream.alloc_zeros::<u8>(copied.min(tiles.bytes().len()))?))
         })?;
+        let group_registers = group_fragments(shape) * FRAGMENT_BYTES / size_of::<u32>();
+        let mut next = 0;
+        // Answers of other databases take turns with the parts of the copy.
+        for bytes in tiles.bytes().chunks(copied) {
+            let registers = bytes.len() / shape.group_bytes() * group_registers;
+            gpu.run(|gpu, _| {
+                gpu.stream.memcpy_htod(bytes, &mut raw)?;
+                gpu.fragment(shape, &raw, &mut fragments.slice_mut(next..next + registers))?;
+                gpu.stream.synchronize()
+            })?;
+            next += registers;
+        }
         Ok(Self { gpu: gpu.clone(), shape, fragments })
     }
 
@@ -125,19 +127,18 @@ impl Matrix {
         let (mut right_part, mut rest) = rest.split_at_mut(right);
         let mut sum_part = rest.slice_mut(..sums);
 
-        let parts = host[..values].par_chunks_exact_mut(self.shape.columns);
-        parts.zip(vectors).for_each(|(part, vector)| part.copy_from_slice(vector));
+        let parts = host[..values].chunks_exact_mut(self.shape.columns);
+        spread(parts.zip(vectors).collect(), |(part, vector)| part.copy_from_slice(vector));
         stream.memcpy_htod(&host[..values], &mut value_part)?;
         self.multiply(vectors.len(), digits, &value_part.as_view(), &mut right_part, &mut sum_part)?;
         stream.memcpy_dtoh(&sum_part, &mut host[..sums])?;
         stream.synchronize()?;
 
-        let kept = host[..sums].par_chunks_exact(self.sum_rows()).zip(vectors);
-        let finished = kept.map(|(sums, vector)| {
+        let kept = host[..sums].chunks_exact(self.sum_rows()).zip(vectors);
+        Ok(spread(kept.collect(), |(sums, vector)| {
             let (added, mask) = (self.added(vector), (1u64 << bits) - 1);
             sums[..self.shape.rows].iter().map(|sum| sum.wrapping_add(added) & mask).collect()
-        });
-        Ok(finished.collect())
+        }))
     }
 }
 
@@ -203,7 +204,7 @@ impl Gpu {
         let (k_tiles, biased) = (k_tiles(shape) as u32, biased_bytes(shape.words) as u32);
         let mut launch = self.stream.launch_builder(&self.program.fragment);
         launch.arg(tiles).arg(fragments).arg(&count).arg(&steps).arg(&bytes).arg(&k_tiles).arg(&biased);
-        // SAFETY: the arguments are those of `fragment` in kernels.cu; tiles and fragments hold the
+        // SAFETY: the arguments are those of `fragment` in product.cu; tiles and fragments hold the
         // same whole row groups.
         unsafe { launch.launch(one_thread_each(count as usize)) }.map(drop)
     }
@@ -225,7 +226,7 @@ impl Gpu {
         let mut launch = self.stream.launch_builder(&self.program.digits);
         launch.arg(values).arg(right).arg(&registers).arg(&columns).arg(&vectors).arg(&bytes);
         launch.arg(&planes).arg(&each).arg(&n_tiles);
-        // SAFETY: the arguments are those of `digits` in kernels.cu, of the lengths of `Digits::words`.
+        // SAFETY: the arguments are those of `digits` in product.cu, of the lengths of `Digits::words`.
         unsafe { launch.launch(one_thread_each(registers as usize)) }.map(drop)
     }
 
@@ -256,7 +257,7 @@ impl Gpu {
         let mut launch = self.stream.launch_builder(function);
         launch.arg(&matrix.fragments).arg(&right).arg(sums).arg(&k_tiles).arg(&chunk);
         launch.arg(&n_tiles).arg(&n_blocks).arg(&each).arg(&vectors).arg(&rows);
-        // SAFETY: the arguments are those of `product` in kernels.cu, of the lengths of
+        // SAFETY: the arguments are those of `product` in product.cu, of the lengths of
         // `Digits::words`, which has whole blocks of columns.
         unsafe { launch.launch(config) }.map(drop)
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DriverError, LaunchConfig, PushKernelArg};
 use papir_core::Result;
 use papir_core::device::{HeldPacks, PackQuery, Packs};
-use rayon::prelude::*;
 
 use crate::gpu::Gpu;
 use crate::matrix::{BLOCK_ROWS, Digits, Matrix, one_thread_each};
 use crate::ring::{Gadget, Ring, powers};
+use crate::spread::spread;
 use crate::workspace::Workspace;
 
 /// Threads of a block.
@@ -38,7 +38,7 @@ pub(crate) struct GpuPacks {
     sizes: Sizes,
 }
 
-/// The numbers of a database.
+/// The parameters of a database.
 struct Sizes {
     degree: usize,
     packs: usize,
@@ -64,7 +64,7 @@ struct Parts {
 }
 
 impl GpuPacks {
-    /// Copies the packs; `None` for numbers that the kernels do not work with.
+    /// Copies the packs. Returns `None` if the kernels do not support their parameters.
     ///
     /// # Errors
     /// [`papir_core::Error::Device`].
@@ -84,12 +84,12 @@ impl GpuPacks {
         let selected = Matrix::copy(gpu, packs.selected)?;
         let packing = Matrix::copy(gpu, packs.packing)?;
         let shared = gpu;
-        gpu.run(|gpu, _| {
+        gpu.run(|gpu, workspace| {
             let copy = |words: &[u32]| match words {
                 [] => gpu.stream.alloc_zeros(1),
                 words => gpu.stream.clone_htod(words),
             };
-            Ok(Some(Self {
+            let held = Self {
                 exceptions: copy(packs.exceptions.as_flattened())?,
                 masks: copy(&packs.masks)?,
                 last: copy(&packs.last)?,
@@ -102,7 +102,10 @@ impl GpuPacks {
                 selected,
                 packing,
                 sizes,
-            }))
+            };
+            workspace.fitting(1, |count| held.parts(count).words())?;
+            gpu.stream.synchronize()?;
+            Ok(Some(held))
         })
     }
 
@@ -171,8 +174,8 @@ impl GpuPacks {
         let (last, host) = host.split_at_mut(parts.last);
         let (points, added) = host.split_at_mut(parts.points);
         let (selected_added, packed_added) = added.split_at_mut(count);
-        let numbers = selected_added.par_iter_mut().zip(packed_added).zip(queries);
-        numbers.for_each(|((selected, packed), query)| {
+        let numbers = selected_added.iter_mut().zip(packed_added).zip(queries).collect();
+        spread(numbers, |((selected, packed), query): ((&mut u64, &mut u64), &PackQuery<'_>)| {
             (*selected, *packed) = (self.selected.added(query.selector), self.packing.added(query.key));
         });
         copy_each(values, queries, |query| query.selector);
@@ -331,7 +334,7 @@ struct Step {
 }
 
 impl Sizes {
-    /// True for numbers that the kernels work with.
+    /// True if the kernels support these parameters.
     fn fit(&self, gpu: &Gpu, packs: &Packs<'_>) -> bool {
         let rows = self.packs * self.degree;
         let shapes = [packs.selected, packs.packing].map(|tiles| tiles.shape());
@@ -395,7 +398,7 @@ fn copy_each<'a, T: Copy + Send + Sync + 'a>(
     part: impl Fn(&PackQuery<'a>) -> &'a [T] + Sync,
 ) {
     if let Some(each) = out.len().checked_div(queries.len()).filter(|&each| each > 0) {
-        let parts = out.par_chunks_exact_mut(each).zip(queries);
-        parts.for_each(|(out, query)| out.copy_from_slice(part(query)));
+        let parts = out.chunks_exact_mut(each).zip(queries).collect();
+        spread(parts, |(out, query): (&mut [T], _)| out.copy_from_slice(part(query)));
     }
 }

@@ -7,10 +7,12 @@ use cudarc::driver::{CudaSlice, CudaStream, DriverError, PinnedHostSlice};
 
 /// The most memory of the GPU, in bytes: enough for 128 vectors and a matrix of half a million rows.
 const MOST_BYTES: usize = 1 << 30;
+/// Most vectors of a group: a grid has at most 65,535 blocks in its second direction.
+const MOST_VECTORS: usize = 1 << 12;
 /// Share of the GPU's memory, if that is less.
 const SHARE: usize = 16;
 
-/// Memory that is taken once, so that no group of vectors finds it missing.
+/// Memory that all groups use in turn. That of the GPU is taken once; that of the CPU grows with the groups.
 pub(crate) struct Workspace {
     /// Words of 64 bits on the GPU.
     pub(crate) device: CudaSlice<u64>,
@@ -33,7 +35,7 @@ impl Workspace {
     /// A lack of memory if not even one vector fits.
     pub(crate) fn fitting(&self, most: usize, words: impl Fn(usize) -> usize) -> Result<usize, DriverError> {
         let fits = |&count: &usize| words(count) <= self.device.len();
-        (1..=most).rev().find(fits).ok_or(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
+        (1..=most.min(MOST_VECTORS)).rev().find(fits).ok_or(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
     }
 
     /// Takes page-locked memory of this many words. Its contents are arbitrary.

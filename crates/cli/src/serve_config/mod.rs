@@ -141,8 +141,8 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "WHEN", env = "PAPIR_SERVE_VERIFY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     verify: Option<VerifyWhen>,
-    /// GPU that answers, as in cuda:0. It holds the matrices of inspire, inspire2 and simple, and the CPU
-    /// goes on if it fails.
+    /// GPU that answers, as in cuda:0. It holds the matrices of inspire, inspire2 and simple. If it fails,
+    /// the CPU answers.
     #[arg(long, value_name = "DEVICE", env = "PAPIR_SERVE_DEVICE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<String>,

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use papir_core::Error;
 use papir_core::device::Device;
-use papir_cuda::Cuda;
+use papir_cuda::{Cuda, Failure as GpuFailure};
 use papir_server::{
     ClientFiles, ClientLimits, DatabaseConfig, Login, PostgresConfig, Protection, RegistryConfig,
     RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
@@ -84,8 +83,11 @@ impl Settings {
     /// The device, opened.
     fn device(&self) -> Result<Option<Arc<dyn Device>>, Failure> {
         let open = |name: &String| {
-            let lost = |error: &Error| tracing::error!(%error, "the device is lost: the CPU answers");
-            Cuda::by_name(name, Box::new(lost)).map(|gpu| Arc::new(gpu) as Arc<dyn Device>)
+            let failed = |GpuFailure { error, lost }: GpuFailure<'_>| match lost {
+                true => tracing::error!(%error, "the device is lost: the CPU answers"),
+                false => tracing::warn!(%error, "the device failed: the CPU answers this group"),
+            };
+            Cuda::by_name(name, Box::new(failed)).map(|gpu| Arc::new(gpu) as Arc<dyn Device>)
         };
         Ok(self.device.as_ref().map(open).transpose()?)
     }

@@ -25,7 +25,7 @@ impl Deref for Gpu {
 fn gpu() -> Option<Gpu> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    match Cuda::open(0, Box::new(|error| println!("the GPU is lost: {error}"))) {
+    match Cuda::open(0, Box::new(|failure| println!("{}", failure.error))) {
         Ok(gpu) => Some(Gpu(gpu, turn)),
         Err(error) => {
             println!("skipped: {error}");

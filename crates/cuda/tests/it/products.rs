@@ -4,6 +4,7 @@ use chacha20::ChaCha20Rng;
 use papir_core::device::{Device, TileShape, Tiles, Words};
 use papir_testkit::device::PlainDevice;
 use rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
 
 use crate::gpu;
 
@@ -60,6 +61,24 @@ fn chosen_products_do_not_overflow() {
             }
         }
     }
+}
+
+/// Threads of a pool that wait for the GPU must not take up each other's work.
+#[test]
+fn a_pool_uses_a_gpu() {
+    let Some(gpu) = gpu() else { return };
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let shape = TileShape { words: Words::Signed16, rows: 64, columns: 1000 };
+    let tiles = tiles_of(shape, |tiles| rng.fill_bytes(tiles));
+    let held = gpu.hold(Tiles::new(shape.words, shape.columns, &tiles).unwrap()).unwrap();
+    let vectors: Vec<Vec<u64>> =
+        (0..32).map(|_| (0..shape.columns).map(|_| rng.next_u64()).collect()).collect();
+    let vectors: Vec<&[u64]> = vectors.iter().map(Vec::as_slice).collect();
+    let expected = held.products(&vectors, 45).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    pool.install(|| {
+        (0..2000).into_par_iter().for_each(|_| assert!(held.products(&vectors, 45).unwrap() == expected));
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use papir_ring::{Form, Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::params::Params;
-use super::prepared::{PackingKey, Prepared};
+use super::prepared::{Copies, PackingKey, Prepared};
 use super::wire::Query;
 use crate::shared::packs::matrix_columns;
 
@@ -36,7 +36,7 @@ impl Prepared {
             point_masks: residues(&params.rgsw_masks(&seed)),
             gadget: DeviceGadget { levels, log_base, drop },
         })?;
-        Ok(held.map(|held| Self { packs_held: Some(held), ..self.clone() }))
+        Ok(held.map(|held| Self { copies: Copies { words: Vec::new(), packs: Some(held) }, ..self.clone() }))
     }
 
     /// One encryption for each chunk, for each query with its packing key and RGSW bodies; `None` if no
@@ -48,7 +48,7 @@ impl Prepared {
         keys: &[(&PackingKey, &[Poly<Values>])],
         progress: &dyn Progress,
     ) -> Option<Vec<Vec<Rlwe>>> {
-        let held = self.packs_held.as_ref()?;
+        let held = self.copies.packs.as_ref()?;
         progress.stage("device", queries.len() as u64);
         let flat = |(key, rgsw): &(&PackingKey, &[Poly<Values>])| [residues(key.last()), residues(*rgsw)];
         let flat: Vec<[Vec<u32>; 2]> = keys.par_iter().map(flat).collect();

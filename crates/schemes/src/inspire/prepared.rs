@@ -73,10 +73,16 @@ pub(crate) struct Prepared {
     pub(super) packing: Inspiring,
     /// 32-bit packing matrices in row groups, pack after pack, with masks and last digits.
     pub(super) packs: PreparedPacks<Inspiring>,
-    /// The words of each part in the memory of a device; none without one.
-    pub(super) held: Vec<Held>,
-    /// Words and packs in the memory of a device that evaluates polynomials too.
-    pub(super) packs_held: Option<Arc<dyn HeldPacks>>,
+    pub(super) copies: Copies,
+}
+
+/// What a device has of the parts: nothing without a device.
+#[derive(Clone, Default)]
+pub(super) struct Copies {
+    /// The words of each part.
+    pub(super) words: Vec<Held>,
+    /// All that an answer needs, if the device evaluates polynomials.
+    pub(super) packs: Option<Arc<dyn HeldPacks>>,
 }
 
 impl Prepared {
@@ -99,8 +105,8 @@ impl Prepared {
         progress.stage("pack", layout.packs() as u64);
         let masks = pack_masks((params, layout), &seeds, &tiles, &exceptions, progress);
         let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks, scratch)?;
-        let (held, packs_held) = (Vec::new(), None);
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, held, packs_held })
+        let copies = Copies::default();
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, copies })
     }
 
     /// Encodes all parts in memory of `scratch`, and keeps matrices and exceptions there.
@@ -173,8 +179,8 @@ impl Prepared {
         let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
         let all = layout.packs();
         let packs = PreparedPacks::load(sections.packs, &packing, (0..all, all), source)?;
-        let (held, packs_held) = (Vec::new(), None);
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, held, packs_held })
+        let copies = Copies::default();
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, copies })
     }
 
     /// Reads some packs of the only part from what [`Self::save`] wrote.
@@ -196,8 +202,8 @@ impl Prepared {
         let exceptions = Exceptions::new(&[here], sections.exceptions)?;
         let packing = params.packing(&seeds[0])?;
         let packs = PreparedPacks::load(sections.packs, &packing, (range, packs), source)?;
-        let (held, packs_held) = (Vec::new(), None);
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, held, packs_held })
+        let copies = Copies::default();
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, copies })
     }
 
     /// The same parts, whose matrices a device holds too.
@@ -209,8 +215,9 @@ impl Prepared {
             let tiles = bytemuck::cast_slice(self.tiles_of(part));
             Held::on(device, Words::Signed16, self.layout.columns, tiles)
         };
-        let held = (0..self.seeds.len()).map(hold).collect::<Result<_>>()?;
-        Ok(Self { held, packs: self.packs.on_device(&self.packing, device)?, ..self.clone() })
+        let words = (0..self.seeds.len()).map(hold).collect::<Result<_>>()?;
+        let packs = self.packs.on_device(&self.packing, device)?;
+        Ok(Self { copies: Copies { words, packs: None }, packs, ..self.clone() })
     }
 
     /// The matrices that a device holds of `parts` parts.
@@ -271,7 +278,7 @@ impl Prepared {
                 let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
                 let matrix = WordMatrix::new(columns, self.tiles_of(part));
                 let matrix = matrix.with_exceptions(self.exceptions.of_part(part));
-                match self.held.get(part).and_then(|held| held.products(&selectors, bits)) {
+                match self.copies.words.get(part).and_then(|held| held.products(&selectors, bits)) {
                     Some(products) => matrix.select_from(products, &selectors, bits),
                     None => matrix.select(&selectors, bits),
                 }

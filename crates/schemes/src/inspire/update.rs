@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::encode::{Column, Columns, replace};
 use super::params::Params;
-use super::prepared::{Exceptions, Prepared, pack_masks, part_words};
+use super::prepared::{Copies, Exceptions, Prepared, pack_masks, part_words};
 use crate::shared::units::{Placed, by_column, columns};
 
 /// Columns that are changed together, to bound the memory beside the matrix.
@@ -143,7 +143,7 @@ impl<'a> Draft<'a> {
         let masks = pack_masks((params, layout), seeds, &tiles, &exceptions, progress);
         let touched = |pack: usize| self.touched[pack / layout.points];
         let packs = self.old.packs.refresh(packing, touched, masks)?;
-        Ok(Prepared { tiles, exceptions, packs, held: Vec::new(), packs_held: None, ..self.old.clone() })
+        Ok(Prepared { tiles, exceptions, packs, copies: Copies::default(), ..self.old.clone() })
     }
 
     /// Exceptions of a part: of the unchanged columns, and the new ones of the others, sorted.

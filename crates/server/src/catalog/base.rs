@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use papir_core::device::Device;
 use papir_core::erased::ErasedServer;
 use papir_core::{Description, Version};
 use papir_lookup::{Bundle, KeywordLayout};
@@ -45,8 +46,8 @@ pub(super) struct Base {
     verifier: Mutex<Option<Verifier>>,
     /// Bytes that are not verified yet.
     pub(super) unverified: AtomicU64,
-    /// Bytes in the memory of a device; 0 if the CPU answers alone.
-    pub(super) device_bytes: u64,
+    /// The device that holds the matrices, and their bytes there.
+    pub(super) placed: Option<(Arc<dyn Device>, u64)>,
 }
 
 impl Base {
@@ -116,16 +117,21 @@ impl Base {
             identity: None,
             verifier: Mutex::default(),
             unverified: AtomicU64::new(0),
-            device_bytes: 0,
+            placed: None,
         }
     }
 
     /// Most queries of a batch of requests, and bytes of its queries or its answers.
     pub(super) fn batch_limits(&self) -> (usize, u64) {
-        match self.device_bytes {
+        match self.device_bytes() {
             0 => (MAX_BATCH, BATCH_BYTES),
             _ => (DEVICE_BATCH, DEVICE_BATCH_BYTES),
         }
+    }
+
+    /// Bytes in the memory of a device; 0 if the CPU answers alone.
+    pub(super) fn device_bytes(&self) -> u64 {
+        self.placed.as_ref().map_or(0, |(device, bytes)| if device.is_lost() { 0 } else { *bytes })
     }
 
     /// Number of queries of this many lookups.

@@ -146,7 +146,7 @@ impl Database {
 
     /// Bytes of the snapshot's matrices in the memory of a device; 0 if the CPU answers alone.
     pub(crate) fn device_bytes(&self) -> u64 {
-        self.base.device_bytes
+        self.base.device_bytes()
     }
 
     /// The delta beside the snapshot.

@@ -36,7 +36,7 @@ impl Place<'_> {
             Ok(server) => {
                 let bytes = matrices.into_iter().map(|shape| device.bytes(shape)).sum();
                 tracing::info!(database, device = device.name(), bytes, "matrices copied");
-                (base.server, base.device_bytes) = (server, bytes);
+                (base.server, base.placed) = (server, Some((Arc::clone(device), bytes)));
                 Ok(base)
             }
             Err(error) if self.strict => Err(error.into()),

@@ -47,9 +47,8 @@ pub struct ServerConfig {
     /// The time at which the checksums of snapshots are verified. With [`Verify::Lazy`], a service is ready
     /// sooner: it answers while a thread verifies the snapshots, and takes out a version that is damaged.
     pub verify: Verify,
-    /// A device that holds the matrices of databases too and multiplies them. A database that finds no room
-    /// there ends the start; a later version without room is answered by the CPU, and so are all while the
-    /// device fails.
+    /// A device that answers. If a database does not fit into its memory, the service does not start; if a later
+    /// version does not fit, the CPU answers it. If the device fails, the CPU answers all.
     pub device: Option<Arc<dyn Device>>,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
@@ -159,7 +158,9 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
         return Err(Error::NoDatabases);
     }
     Guard::new(&config.protection)?;
-    let catalog = Catalog::unloaded(&config.databases, config.catalog_options());
+    // A service that runs may have filled the device.
+    let options = CatalogOptions { device: None, ..config.catalog_options() };
+    let catalog = Catalog::unloaded(&config.databases, options);
     catalog.load().into_iter().try_for_each(|loaded| loaded.outcome.map(drop))
 }
 

@@ -56,6 +56,7 @@ fn a_device_answers_and_the_cpu_goes_on() {
     device.fail(true);
     assert_eq!(connection.get_key(&key(8)).unwrap(), Some(value(8, "old")));
     assert_eq!((device.products(), gauge(&server, "papir_device_lost")), (products, Some(1.0)));
+    assert_eq!(gauge(&server, "papir_device_bytes{database=\"words\"}"), Some(0.0), "the CPU answers");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let measured = calibrate(Config::WHOLE, threads, &Bars::new())?;
     let device = match &arguments.device {
         Some(name) => {
-            let gpu = Cuda::by_name(name, Box::new(|error| eprintln!("papir: {error}")))?;
+            let gpu = Cuda::by_name(name, Box::new(|failure| eprintln!("papir: {}", failure.error)))?;
             let config = device_rates::Config::WHOLE;
             Some(device_rates::calibrate(config, &gpu, &measured, &Bars::new())?)
         }
