@@ -17,8 +17,6 @@ use crate::prepared::Prepared;
 use crate::records::Synthetic;
 use crate::{Result, schemes};
 
-/// Columns of the matrices that are multiplied: many, so that few sums are copied back.
-const COLUMNS: usize = 1 << 16;
 /// Bits of a value for each kind of words, as `inspire` and `simple` have them.
 const KINDS: [(Operation, Words, u32); 3] = [
     (Operation::Select16, Words::Signed16, 45),
@@ -31,8 +29,11 @@ const STAGE: &str = "device";
 /// Sizes of what is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Bytes of the smaller and the larger matrix.
-    pub matrix_bytes: [usize; 2],
+    /// Columns of the matrices that are multiplied: many, so that few sums are copied back.
+    pub matrix_columns: usize,
+    /// Row groups of 64 rows in the smaller and the larger matrix of bytes; other words take as much memory
+    /// for fewer rows.
+    pub matrix_groups: [usize; 2],
     /// Columns of the databases.
     pub columns: u64,
     /// Points of the polynomials in the one and the other.
@@ -44,7 +45,7 @@ pub struct Config {
 impl Config {
     /// For real measurements: matrices of 512 MiB and 2.5 GiB, databases of 8 and 128 MiB.
     pub const WHOLE: Self =
-        Self { matrix_bytes: [512 << 20, 2560 << 20], columns: 512, points: [4, 64], runs: 7 };
+        Self { matrix_columns: 1 << 16, matrix_groups: [128, 640], columns: 512, points: [4, 64], runs: 7 };
 }
 
 /// Measures a device; `rates` are those of the CPU beside it. Operations that the device turns out not to
@@ -90,17 +91,16 @@ impl Seconds {
 
 /// Seconds of a byte in the product of a matrix and a vector alone, and in each of [`GROUP`] products.
 fn product_seconds(config: Config, device: &dyn Device, words: Words, bits: u32) -> Result<[f64; 2]> {
-    let mut times = [[0.0; 2]; 2];
-    let mut sizes = [0; 2];
-    for (i, bytes) in config.matrix_bytes.into_iter().enumerate() {
-        let group = TileShape { words, rows: 64, columns: COLUMNS }.group_bytes();
-        sizes[i] = bytes.div_ceil(group) * group;
-        let tiles: Vec<u8> = (0..sizes[i]).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
-        let held = device.hold(Tiles::new(words, COLUMNS, &tiles)?)?;
+    let (columns, mut times) = (config.matrix_columns, [[0.0; 2]; 2]);
+    let group = TileShape { words, rows: 64, columns }.group_bytes();
+    let sizes = config.matrix_groups.map(|groups| groups / words.bytes() * group);
+    for (i, size) in sizes.into_iter().enumerate() {
+        let tiles: Vec<u8> = (0..size).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        let held = device.hold(Tiles::new(words, columns, &tiles)?)?;
         drop(tiles);
         for (j, clients) in [1, GROUP].into_iter().enumerate() {
             let vector: Vec<u64> =
-                (0..COLUMNS as u64).map(|x| x.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+                (0..columns as u64).map(|x| x.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
             let vectors = vec![&vector[..]; clients];
             times[j][i] = f64::INFINITY;
             for _ in 0..config.runs {
@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_device_is_measured() {
-        let config = Config { matrix_bytes: [1, 1 << 24], columns: 64, points: [1, 2], runs: 1 };
+        let config =
+            Config { matrix_columns: 256, matrix_groups: [4, 16], columns: 64, points: [1, 2], runs: 1 };
         let device = PlainDevice::default();
         let found = calibrate(config, &device, &Rates::BUILT_IN, &NoProgress).unwrap();
         assert_eq!((found.name.as_str(), found.rates.memory()), (device.name(), 1 << 40));
