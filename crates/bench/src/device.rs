@@ -197,7 +197,7 @@ impl DeviceReport {
     /// Prints the table.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(
             out,

@@ -23,7 +23,7 @@ pub struct Failure<'a> {
     pub lost: bool,
 }
 
-/// What a GPU and the matrices in its memory share.
+/// An open GPU. The matrices in its memory share it.
 pub(crate) struct Gpu {
     pub(crate) name: String,
     context: Arc<CudaContext>,

@@ -76,12 +76,12 @@ pub(crate) struct Prepared {
     pub(super) copies: Copies,
 }
 
-/// What a device has of the parts: nothing without a device.
+/// The copies of the parts in the memory of a device; empty without a device.
 #[derive(Clone, Default)]
 pub(super) struct Copies {
     /// The words of each part.
     pub(super) words: Vec<Held>,
-    /// All that an answer needs, if the device evaluates polynomials.
+    /// Words and packs together, if the device evaluates polynomials.
     pub(super) packs: Option<Arc<dyn HeldPacks>>,
 }
 
