@@ -66,7 +66,8 @@ impl Transport {
 
     async fn send(&self, request: Request) -> Result<Response, Failure> {
         let sent = timeout(response_timeout(&request), self.client.execute(self.encode(&request)?)).await;
-        let received = sent.map_err(|_| timed_out("response"))?;
+        // The HTTP library may lose a request that it takes while the service refuses the certificate.
+        let received = sent.map_err(|_| self.certificate.explain(timed_out("response")))?;
         self.receive(&request, received.map_err(|error| self.failure(error))?).await
     }
 
