@@ -178,6 +178,11 @@ impl<T: AnyBitPattern> BlobSlice<T> {
     pub fn bytes(&self) -> &[u8] {
         &self.blob
     }
+
+    /// The blob.
+    pub fn into_blob(self) -> Blob {
+        self.blob
+    }
 }
 
 impl<T: AnyBitPattern> Deref for BlobSlice<T> {

@@ -27,6 +27,12 @@ impl Division {
         Error::Parameters { scheme, reason: reason.to_owned() }
     }
 
+    /// The error of a scheme whose slices are prepared together.
+    pub(crate) fn prepared_together(scheme: &'static str) -> Error {
+        let reason = "all of a database is prepared together: expected inspire for tasks that divide it";
+        Error::Parameters { scheme, reason: reason.to_owned() }
+    }
+
     /// Number of slices.
     pub fn slices(&self) -> usize {
         self.words.div_ceil(self.slice_words)

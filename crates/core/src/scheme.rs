@@ -11,11 +11,11 @@ use rand_core::CryptoRng;
 
 use crate::cost::{Counts, DividedWork};
 use crate::device::{Device, TileShape};
-use crate::scratch::Scratch;
+use crate::scratch::{Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Change, Description, Division, Error, FailureBound, NoProgress, NotPrivate, OwnerKey, Privacy, Progress,
-    Record, Records, Result, Shape,
+    AlignedBytes, Blob, Change, Description, Division, Error, FailureBound, NoProgress, NotPrivate, OwnerKey,
+    Privacy, Progress, Record, Records, Result, Shape,
 };
 
 pub use crate::choice::{Choice, Goal, Target};
@@ -388,6 +388,9 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
 
 /// A range of the slices of a prepared database. Answering never modifies it.
 pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
+    /// True if tasks can prepare slices.
+    const BY_TASKS: bool = false;
+
     /// The slices of a database with these parameters.
     ///
     /// # Errors
@@ -406,6 +409,44 @@ pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// The errors of [`Server::load`] and [`Division::words_of`].
     fn load(params: S::Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self>;
+
+    /// Divides the columns of a database among tasks that encode them.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for a scheme that prepares all slices together.
+    fn column_ranges(_params: &S::Params, _tasks: usize) -> Result<Vec<Range<usize>>> {
+        Err(Division::prepared_together(S::NAME))
+    }
+
+    /// Encodes a range of columns, as [`Server::setup`] does with the same randomness.
+    ///
+    /// # Errors
+    /// The errors of [`Server::setup`] and [`Self::column_ranges`].
+    fn encode(
+        _params: &S::Params,
+        _columns: Range<usize>,
+        _records: &dyn Records,
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<AlignedBytes> {
+        Err(Division::prepared_together(S::NAME))
+    }
+
+    /// Prepares slices from the encodings of all ranges of columns. Returns the pieces of all parts that
+    /// [`Server::setup_resumable`] then finds.
+    ///
+    /// # Errors
+    /// The errors of [`Server::setup`], [`Self::column_ranges`] and [`Division::words_of`];
+    /// [`Error::Length`] for other encodings.
+    fn prepare(
+        _params: &S::Params,
+        _slices: Range<usize>,
+        _encoded: &[Blob],
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<Vec<Piece>> {
+        Err(Division::prepared_together(S::NAME))
+    }
 
     /// The parameters.
     fn params(&self) -> &S::Params;

@@ -1,6 +1,20 @@
 //! Parts of a long preparation: memory for them, and storage from which an interrupted one continues.
 
+use rand_core::CryptoRng;
+
 use crate::{AlignedBytes, Blob, Result};
+
+/// Randomness of a preparation.
+pub type PreparationRng = Box<dyn CryptoRng>;
+
+/// The part of a preparation's part that belongs to some slices. A part is the pieces of all slices, in
+/// their order.
+pub struct Piece {
+    /// The part's name.
+    pub part: String,
+    /// The bytes of these slices.
+    pub bytes: Blob,
+}
 
 /// Storage of parts. A part that is found is complete.
 pub trait Scratch {
@@ -23,6 +37,22 @@ pub trait Scratch {
     /// # Errors
     /// Errors of writing.
     fn keep(&mut self, name: &str, part: AlignedBytes) -> Result<Blob>;
+
+    /// Has tasks make the parts of a preparation with these parameters, if there are any, so that they are
+    /// found here. Returns the randomness of the tasks, which is the preparation's then; `None` if there
+    /// are no tasks.
+    ///
+    /// # Errors
+    /// Errors of the tasks and of the storage; [`crate::Error::Parameters`] for a scheme that prepares
+    /// all slices together.
+    fn divide(
+        &mut self,
+        _scheme: &'static str,
+        _parameters: &[u8],
+        _rng: &mut dyn CryptoRng,
+    ) -> Result<Option<PreparationRng>> {
+        Ok(None)
+    }
 }
 
 /// Finds the part of this name and length in bytes. Otherwise makes it from zeros by `fill`, and keeps it.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
 //! | rows or records of a program → snapshot file | [`build()`] with [`Given`] rows, [`build_records`] |
+//! | the plan of a build with [`TaskOptions`] → columns, then slices, on many machines | [`encode_task`], [`prepare_task`] |
 //! | file, folder, table or standard input → shape of the database, without preparing it | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
 //! | snapshot and changes, or further records → a delta beside it | [`update_delta()`], [`append()`] |
@@ -52,8 +53,9 @@ mod verifier;
 mod writer;
 
 pub use build::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, Survey, SurveyedKeys,
-    build, build_announced, build_records, build_records_with, build_with, least_memory, survey,
+    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, RunTasks, Survey,
+    SurveyedKeys, TaskOptions, Tasks, build, build_announced, build_records, build_records_with, build_with,
+    encode_task, least_memory, prepare_task, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};

@@ -19,11 +19,11 @@ use zeroize::Zeroizing;
 use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
 use crate::scheme::UpdateEstimate;
-use crate::scratch::Scratch;
+use crate::scratch::{Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Choice, Description, Division, Error, FailureBound, Goal, NoProgress, NotPrivate,
-    OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
+    AlignedBytes, Blob, Candidate, Change, Choice, Description, Division, Error, FailureBound, Goal,
+    NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
 };
 
 pub use combined::{Combined, Shards};
@@ -149,6 +149,53 @@ pub trait ErasedScheme: Send + Sync {
     /// The errors of [`ErasedScheme::division`].
     fn divided_work(&self, _parameters: &[u8]) -> Result<DividedWork> {
         Err(Division::none(self.name()))
+    }
+
+    /// [`Shard::BY_TASKS`](crate::scheme::Shard::BY_TASKS).
+    fn by_tasks(&self) -> bool {
+        false
+    }
+
+    /// Divides the columns of a database among tasks that encode them.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::division`] and
+    /// [`Shard::column_ranges`](crate::scheme::Shard::column_ranges).
+    fn column_ranges(&self, _parameters: &[u8], _tasks: usize) -> Result<Vec<Range<usize>>> {
+        Err(Division::prepared_together(self.name()))
+    }
+
+    /// Encodes a range of columns, as [`ErasedScheme::setup_resumable`] does with the same randomness.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::setup_candidate`] and
+    /// [`Shard::encode`](crate::scheme::Shard::encode).
+    fn encode_columns(
+        &self,
+        _parameters: &[u8],
+        _columns: Range<usize>,
+        _records: &dyn Records,
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<AlignedBytes> {
+        Err(Division::prepared_together(self.name()))
+    }
+
+    /// Prepares slices from the encodings of all ranges of columns, in order. Returns the pieces of all
+    /// parts that [`ErasedScheme::setup_resumable`] then finds.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::setup_candidate`] and
+    /// [`Shard::prepare`](crate::scheme::Shard::prepare).
+    fn prepare_slices(
+        &self,
+        _parameters: &[u8],
+        _slices: Range<usize>,
+        _encoded: &[Blob],
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<Vec<Piece>> {
+        Err(Division::prepared_together(self.name()))
     }
 
     /// Loads a range of slices of a prepared database from its sections.

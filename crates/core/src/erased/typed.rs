@@ -23,11 +23,11 @@ use crate::envelope::{self, Header, Kind};
 use crate::scheme::{
     Choice, Client, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire,
 };
-use crate::scratch::{InMemory, Scratch};
+use crate::scratch::{InMemory, Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Division, Error, FailureBound, NotPrivate, OwnerKey, Privacy, Progress,
-    Record, Records, Result, Shape, Version,
+    AlignedBytes, Blob, Candidate, Change, Description, Division, Error, FailureBound, NotPrivate, OwnerKey,
+    Privacy, Progress, Record, Records, Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -157,6 +157,8 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         let params = self.permit(S::Params::decode(parameters)?)?;
+        let mut of_tasks = scratch.divide(S::NAME, parameters, rng)?;
+        let rng = of_tasks.as_deref_mut().unwrap_or(rng);
         let server = S::Server::setup_resumable(params, records, scratch, rng, progress)?;
         Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))
     }
@@ -183,6 +185,38 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
 
     fn divided_work(&self, parameters: &[u8]) -> Result<DividedWork> {
         S::Shard::work(&S::Params::decode(parameters)?)
+    }
+
+    fn by_tasks(&self) -> bool {
+        S::Shard::BY_TASKS
+    }
+
+    fn column_ranges(&self, parameters: &[u8], tasks: usize) -> Result<Vec<Range<usize>>> {
+        S::Shard::column_ranges(&S::Params::decode(parameters)?, tasks)
+    }
+
+    fn encode_columns(
+        &self,
+        parameters: &[u8],
+        columns: Range<usize>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<AlignedBytes> {
+        let params = self.permit(S::Params::decode(parameters)?)?;
+        S::Shard::encode(&params, columns, records, rng, progress)
+    }
+
+    fn prepare_slices(
+        &self,
+        parameters: &[u8],
+        slices: Range<usize>,
+        encoded: &[Blob],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Piece>> {
+        let params = self.permit(S::Params::decode(parameters)?)?;
+        S::Shard::prepare(&params, slices, encoded, rng, progress)
     }
 
     fn load_shard(&self, slices: Range<usize>, source: &dyn SectionSource) -> Result<Box<dyn ErasedShard>> {

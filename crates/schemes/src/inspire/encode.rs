@@ -3,6 +3,8 @@
 //! Records become whitened words, these the coefficients of a polynomial for each column, and
 //! centred 16-bit words in row groups. The inverse evaluates a column's polynomial at its t points.
 
+use std::ops::Range;
+
 use papir_core::{Progress, Records, Result};
 use papir_kernels::matvec_i16;
 use papir_kernels::pointwise::Modulus;
@@ -46,19 +48,34 @@ pub(super) fn encode(
     tiles: &mut [i16],
     progress: &dyn Progress,
 ) -> Result<Vec<[u32; 2]>> {
+    progress.stage("encode", layout.columns as u64);
+    encode_blocks(layout, seed, 0..layout.columns, records, progress, |first, words| {
+        write_columns(tiles, layout.columns, first, words);
+    })
+}
+
+/// Encodes a range of columns, and passes adjacent ones to `write`, from a first column on. Returns the
+/// exceptions, sorted.
+pub(super) fn encode_blocks(
+    layout: &Layout,
+    seed: &Seed,
+    columns: Range<usize>,
+    records: &dyn Records,
+    progress: &dyn Progress,
+    mut write: impl FnMut(usize, &[Vec<i16>]),
+) -> Result<Vec<[u32; 2]>> {
     let encode = |index: usize| {
         let mut bytes = vec![0; layout.points * layout.unit_layout.unit_bytes];
         layout.unit_layout.read(records, (index * layout.points) as u64, &mut bytes)?;
         Ok(Column::encode(layout, seed, index, &bytes))
     };
     let mut exceptions = Vec::new();
-    progress.stage("encode", layout.columns as u64);
-    for first in (0..layout.columns).step_by(BLOCK_COLUMNS) {
-        let block = first..layout.columns.min(first + BLOCK_COLUMNS);
+    for first in columns.clone().step_by(BLOCK_COLUMNS) {
+        let block = first..columns.end.min(first + BLOCK_COLUMNS);
         let columns = block.into_par_iter().map(encode).collect::<Result<Vec<_>>>()?;
         let (words, listed): (Vec<_>, Vec<_>) =
             columns.into_iter().map(|column| (column.words, column.exceptions)).unzip();
-        write_columns(tiles, layout.columns, first, &words);
+        write(first, &words);
         exceptions.extend(listed.into_iter().flatten());
         progress.advance(words.len() as u64);
     }

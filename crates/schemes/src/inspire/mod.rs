@@ -23,10 +23,11 @@
 //! | appendix G.1 (gadgets) | `widths`, `choice` |
 //!
 //! Beyond the paper: `update` prepares only changed columns again, `encode::Columns` reads records
-//! back.
+//! back, `divided` prepares by many tasks.
 
 mod choice;
 pub mod client;
+mod divided;
 pub mod encode;
 mod evaluation;
 pub mod interpolation;

@@ -350,7 +350,7 @@ fn load_exceptions(
 }
 
 /// Name of the kept exceptions of one part.
-fn part_name(sections: &Sections, part: usize) -> String {
+pub(super) fn part_name(sections: &Sections, part: usize) -> String {
     format!("{}-{part}", sections.exceptions)
 }
 

@@ -185,7 +185,7 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
 }
 
 /// A seed for each part.
-fn random_seeds<S: Parted>(params: &S::Params, rng: &mut dyn CryptoRng) -> Vec<Seed> {
+pub(super) fn random_seeds<S: Parted>(params: &S::Params, rng: &mut dyn CryptoRng) -> Vec<Seed> {
     (0..S::parts(params)).map(|_| Seed::random(rng)).collect()
 }
 

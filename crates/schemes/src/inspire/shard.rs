@@ -7,20 +7,24 @@
 use std::ops::Range;
 
 use papir_core::cost::DividedWork;
-use papir_core::scheme::{Combiner, Shard};
+use papir_core::scheme::{Combiner, Parameters, Shard};
+use papir_core::scratch::Piece;
 use papir_core::sections::SectionSource;
-use papir_core::{Division, Error, Progress, Result};
+use papir_core::{AlignedBytes, Blob, Division, Error, Progress, Records, Result};
 use papir_lattice::packing::{Bodies, Preprocessed};
+use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::divided;
 use super::evaluation::{Evaluation, switch};
-use super::literal::Inspire;
+use super::literal::{Inspire, NAME};
 use super::params::Params;
 use super::prepared::{Prepared, read_header};
-use super::server::Parted;
+use super::server::{Parted, random_seeds};
 use super::wire::{Answer, Query};
 use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{encryptions, load_packs};
+use crate::shared::stored_records::check_source;
 
 /// A range of packs.
 pub struct InspireShard {
@@ -29,6 +33,8 @@ pub struct InspireShard {
 }
 
 impl Shard<Inspire> for InspireShard {
+    const BY_TASKS: bool = true;
+
     fn division(params: &Params) -> Result<Division> {
         let (layout, word_bits) = (params.layout(), params.rlwe().ring().modulus_bits());
         Ok(Division { words: layout.rows(), slice_words: layout.degree, word_bits })
@@ -42,6 +48,33 @@ impl Shard<Inspire> for InspireShard {
         Self::division(&params)?.words_of(&slices)?;
         let prepared = Prepared::load_packs(Inspire::SECTIONS, &params, slices, source)?;
         Ok(Self { params, prepared })
+    }
+
+    fn column_ranges(params: &Params, tasks: usize) -> Result<Vec<Range<usize>>> {
+        Ok(divided::column_ranges(params.layout(), tasks))
+    }
+
+    fn encode(
+        params: &Params,
+        columns: Range<usize>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<AlignedBytes> {
+        check_source(NAME, params.shape(), records)?;
+        divided::encode(params.layout(), &random_seeds::<Inspire>(params, rng)[0], columns, records, progress)
+    }
+
+    fn prepare(
+        params: &Params,
+        slices: Range<usize>,
+        encoded: &[Blob],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Piece>> {
+        Self::division(params)?.words_of(&slices)?;
+        let seed = &random_seeds::<Inspire>(params, rng)[0];
+        divided::prepare(&Inspire::SECTIONS, params, seed, slices, encoded, progress)
     }
 
     fn params(&self) -> &Params {

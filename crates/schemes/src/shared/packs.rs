@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use papir_core::device::{Device, Words};
-use papir_core::scratch::Scratch;
+use papir_core::scratch::{Piece, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, BlobSlice, Error, Result};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
 use papir_lattice::packing::inspiring::multiply;
 use papir_lattice::packing::{
     Bodies, LweMasks, MatrixPacking, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
@@ -66,10 +66,11 @@ impl<P: RingPacking> Clone for PreparedPacks<P> {
 }
 
 impl<P: RingPacking> PreparedPacks<P> {
-    /// Prepares packs from their masks, in memory of `scratch`.
+    /// Finds packs in `scratch`, or prepares them from their masks in memory of `scratch`.
     ///
     /// # Errors
-    /// Errors of `scratch`, and of the packing, which random masks do not cause.
+    /// Errors of `scratch`, and of the packing, which random masks do not cause;
+    /// [`Error::Malformed`] for found residues that are not reduced.
     pub(crate) fn prepare(
         names: Names,
         packing: &P,
@@ -77,10 +78,31 @@ impl<P: RingPacking> PreparedPacks<P> {
         masks: impl Fn(usize) -> LweMasks + Sync,
         scratch: &mut dyn Scratch,
     ) -> Result<Self> {
+        if let Some(found) = Self::find(names, packing, packs, scratch)? {
+            return Ok(found);
+        }
         let mut words = scratch.zeroed(names.words, packing.words(packs) * size_of::<P::Word>())?;
         let packs = packing.prepare_all(packs, masks, words.slice_mut()).map_err(|e| names.refused(e))?;
         let (words, held) = (BlobSlice::new(words.into(), names.words)?, Held::default());
         Ok(Self { names, words, packs, held })
+    }
+
+    /// Finds packs that tasks prepared.
+    fn find(names: Names, packing: &P, packs: usize, scratch: &dyn Scratch) -> Result<Option<Self>> {
+        let part = |name, bytes| Ok(scratch.find(name)?.filter(|part| part.len() == bytes));
+        let words = part(names.words, packing.words(packs) * size_of::<P::Word>())?;
+        let residues = part(names.packs, packs * 4 * pack_residues(packing))?;
+        let (Some(words), Some(residues)) = (words, residues) else { return Ok(None) };
+        let packs = read_packs(packing, residues.slice_of(names.packs)?, names.packs)?;
+        Ok(Some(Self { names, words: BlobSlice::new(words, names.words)?, packs, held: Held::default() }))
+    }
+
+    /// Both sections, as pieces of the parts that [`Self::prepare`] finds.
+    pub(crate) fn into_pieces(self) -> [Piece; 2] {
+        let residues: Vec<&[u32]> = self.packs.iter().flat_map(residues).collect();
+        let residues = Blob::copy_of(bytemuck::cast_slice(&residues.concat()));
+        [(self.names.words, self.words.into_blob()), (self.names.packs, residues)]
+            .map(|(part, bytes)| Piece { part: part.to_owned(), bytes })
     }
 
     /// Prepares the wanted packs again and copies the others.

@@ -2,11 +2,13 @@
 
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{ErasedScheme, ErasedSession, ErasedShard, parameters_of};
+use papir_core::scratch::{Piece, PreparationRng, Scratch};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Blob, Choice, NoProgress, RecordBuffer, Records, Result, Shape};
+use papir_core::{AlignedBytes, Blob, Choice, NoProgress, RecordBuffer, Records, Result, Shape};
 use papir_schemes::registry;
-use rand_core::{Rng, SeedableRng};
+use rand_core::{CryptoRng, Rng, SeedableRng};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Random records, prepared with a choice, as sections; and the server that wrote them.
@@ -135,4 +137,101 @@ fn a_shard_reads_its_part_only() {
         // Only the seed, the parameters and the list of exceptions are read by all.
         assert!(sum < all + all / 50, "{}: {sum} of {all}", scheme.name());
     }
+}
+
+/// Storage whose tasks prepare all parts, each on its own.
+struct Tasks<'a> {
+    scheme: &'a dyn ErasedScheme,
+    records: &'a RecordBuffer,
+    /// Number of tasks that encode, and of those that prepare slices.
+    counts: (usize, usize),
+    parts: BTreeMap<String, Vec<u8>>,
+}
+
+impl Scratch for Tasks<'_> {
+    fn find(&self, name: &str) -> Result<Option<Blob>> {
+        Ok(self.parts.get(name).map(|part| Blob::copy_of(part)))
+    }
+
+    fn keep(&mut self, name: &str, _part: AlignedBytes) -> Result<Blob> {
+        panic!("{name}: expected every part to be found");
+    }
+
+    fn divide(
+        &mut self,
+        _scheme: &'static str,
+        parameters: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<PreparationRng>> {
+        let (encoders, preparers) = self.counts;
+        let seed = rng.next_u64();
+        let fresh = || ChaCha20Rng::seed_from_u64(seed);
+        let ranges = self.scheme.column_ranges(parameters, encoders)?;
+        let encode = |columns| {
+            let (records, rng) = (self.records, &mut fresh());
+            self.scheme.encode_columns(parameters, columns, records, rng, &NoProgress).map(Blob::from)
+        };
+        let encoded = ranges.into_iter().map(encode).collect::<Result<Vec<_>>>()?;
+        for slices in self.scheme.division(parameters)?.split(preparers)? {
+            let rng = &mut fresh();
+            for Piece { part, bytes } in
+                self.scheme.prepare_slices(parameters, slices, &encoded, rng, &NoProgress)?
+            {
+                self.parts.entry(part).or_default().extend_from_slice(&bytes);
+            }
+        }
+        Ok(Some(Box::new(fresh())))
+    }
+}
+
+#[test]
+fn tasks_prepare_the_same_database() {
+    let scheme = registry::by_name("inspire").unwrap();
+    // Short records, and records of several chunks.
+    for (shape, columns) in [((1 << 14, 8 * 256), 131), ((300, 8 * 9000), 64)] {
+        let mut rng = ChaCha20Rng::seed_from_u64(shape.0);
+        let mut records = RecordBuffer::zeroed(Shape::new(shape.0, shape.1).unwrap());
+        rng.fill_bytes(records.packed_mut());
+        let parameters = scheme.candidate(records.shape(), Choice::Columns(columns)).unwrap().parameters;
+        let mut alone = MemorySections::default();
+        let mut first = ChaCha20Rng::seed_from_u64(ChaCha20Rng::seed_from_u64(5).next_u64());
+        scheme
+            .setup_candidate(&parameters, &records, &mut first, &NoProgress)
+            .unwrap()
+            .save(&mut alone)
+            .unwrap();
+        for counts in [(1, 1), (9, 4)] {
+            let mut tasks = Tasks { scheme, records: &records, counts, parts: BTreeMap::new() };
+            let mut rng = ChaCha20Rng::seed_from_u64(5);
+            let mut sections = MemorySections::default();
+            scheme
+                .setup_resumable(&parameters, &records, &mut tasks, &mut rng, &NoProgress)
+                .unwrap()
+                .save(&mut sections)
+                .unwrap();
+            assert!(alone.names().eq(sections.names()));
+            for name in alone.names() {
+                assert!(
+                    alone.get(name).unwrap()[..] == sections.get(name).unwrap()[..],
+                    "{name}, {counts:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_are_refused_where_all_is_prepared_together() {
+    let scheme = registry::by_name("simple").unwrap();
+    let shape = Shape::new(500, 80).unwrap();
+    let parameters = scheme.candidate(shape, Choice::Columns(20)).unwrap().parameters;
+    let error = scheme.column_ranges(&parameters, 2).unwrap_err().to_string();
+    assert!(error.contains("all of a database is prepared together: expected inspire"), "{error}");
+    let inspire = registry::by_name("inspire").unwrap();
+    let shape = Shape::new(1 << 15, 2048).unwrap();
+    let parameters = inspire.candidate(shape, Choice::Columns(64)).unwrap().parameters;
+    let short = [Blob::copy_of(&[0; 64])];
+    let prepared =
+        inspire.prepare_slices(&parameters, 0..1, &short, &mut ChaCha20Rng::seed_from_u64(1), &NoProgress);
+    assert_eq!(prepared.err().map(|error| error.code()), Some("wrong_length"));
 }

@@ -36,8 +36,8 @@ pub(crate) struct Capacity {
     pub(crate) threads: usize,
     /// Batches that run at the same time, at least 1.
     pub(crate) concurrent: usize,
-    /// Number of distinct batch keys. No more batches than this can run at the same time.
-    pub(crate) batch_keys: usize,
+    /// The most batches that requests could form at the same time.
+    pub(crate) batches: usize,
     /// Requests that may wait in addition to `concurrent`.
     pub(crate) queued: usize,
 }
@@ -47,8 +47,9 @@ pub(crate) struct Capacity {
 /// A request takes its place when its body is whole. If all places are taken, the client with the
 /// most places gives one up to a client with fewer.
 ///
-/// A request starts at once if a thread pool is free and no batch with its key is running.
-/// Otherwise it waits, and is answered in a batch when a pool becomes free.
+/// A request starts at once if a thread pool is free and no other batch with its key, or no more
+/// than [`Batchable::batches_at_once`] allows, is running. Otherwise it waits, and is answered in a
+/// batch when a pool becomes free.
 pub(crate) struct Executor<W: Work> {
     shared: Arc<Shared<W>>,
     places: Arc<Places>,
@@ -71,7 +72,7 @@ struct Schedule<W: Work> {
     queue: Queue<Waiting<W>>,
     /// Indices of idle pools.
     free_pools: Vec<usize>,
-    /// Batch keys of the running batches.
+    /// Batch keys of the running batches, one for each batch.
     running_keys: Vec<usize>,
     /// Requests in the running batches.
     running: usize,
@@ -158,7 +159,7 @@ impl<W: Work> Executor<W> {
     pub(crate) fn new(size: Capacity) -> Result<Self, Error> {
         let concurrent = size.concurrent.clamp(1, MAX_REQUESTS);
         let capacity = concurrent + size.queued.min(MAX_REQUESTS);
-        let batches = concurrent.min(size.batch_keys.max(1));
+        let batches = concurrent.min(size.batches.max(1));
         let schedule = Schedule {
             queue: Queue::default(),
             free_pools: (0..batches).collect(),
@@ -259,7 +260,7 @@ impl<W: Work> Shared<W> {
         number
     }
 
-    /// Starts batches while a pool is free and a request waits whose batch key is not running.
+    /// Starts batches while a pool is free and a request waits that may start.
     fn start_batches(self: &Arc<Self>, schedule: &mut Schedule<W>) {
         while let Some(&pool) = schedule.free_pools.last() {
             let Some((key, batch)) = schedule.queue.take_batch(&schedule.running_keys) else {
@@ -284,7 +285,9 @@ impl<W: Work> Shared<W> {
         self.schedule().running -= count;
         deliver(answers, callers);
         let mut schedule = self.schedule();
-        schedule.running_keys.retain(|running| *running != key);
+        if let Some(index) = schedule.running_keys.iter().position(|running| *running == key) {
+            schedule.running_keys.swap_remove(index);
+        }
         schedule.free_pools.push(pool);
         self.start_batches(&mut schedule);
     }
@@ -321,6 +324,10 @@ fn deliver<T>(answers: Result<Vec<T>, JobError>, callers: Vec<Caller<T>>) {
 impl<W: Work> Batchable for Waiting<W> {
     fn batch_key(&self) -> usize {
         self.work.batch_key()
+    }
+
+    fn batches_at_once(&self) -> usize {
+        self.work.batches_at_once()
     }
 
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
@@ -392,7 +399,7 @@ mod tests {
 
     /// One thread, one batch at a time.
     fn size(queued: usize) -> Capacity {
-        Capacity { threads: 1, concurrent: 1, batch_keys: 1, queued }
+        Capacity { threads: 1, concurrent: 1, batches: 1, queued }
     }
 
     /// A task that waits, or panics when the sender is dropped.

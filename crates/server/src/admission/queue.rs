@@ -15,6 +15,11 @@ pub(crate) trait Batchable: Sized {
     /// Requests with equal keys may be answered together.
     fn batch_key(&self) -> usize;
 
+    /// Batches with this key that may be answered at the same time.
+    fn batches_at_once(&self) -> usize {
+        1
+    }
+
     /// Returns whether this request fits into a nonempty batch of its key.
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool;
 
@@ -65,8 +70,8 @@ impl<W: Batchable> Queue<W> {
         self.waiting.remove(index).map(|(_, work)| work)
     }
 
-    /// Takes the next batch, with its key, among the keys not in `running`. `None` if no such
-    /// request waits.
+    /// Takes the next batch, with its key, among the keys of which `running` has fewer than
+    /// [`Batchable::batches_at_once`]. `None` if no such request waits.
     ///
     /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more,
     /// and stops at the first that does not fit. Taking half keeps batches of even size: if clients
@@ -99,12 +104,12 @@ impl<W: Batchable> Queue<W> {
         self.waiting[index].1.client()
     }
 
-    /// Turns and positions of the requests whose key is not running, in the order of their turns.
+    /// Turns and positions of the requests with whose key a batch may start, in the order of their turns.
     fn turns(&self, running: &[usize]) -> Vec<(usize, usize)> {
         let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
         let mut order: Vec<(usize, usize)> = Vec::with_capacity(self.waiting.len());
         for (index, (_, work)) in self.waiting.iter().enumerate() {
-            if !running.contains(&work.batch_key()) {
+            if running.iter().filter(|&&key| key == work.batch_key()).count() < work.batches_at_once() {
                 let turn = turns.entry(work.client()).or_default();
                 order.push((*turn, index));
                 *turn += 1;
@@ -129,9 +134,30 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Item(char, usize);
 
+    /// A request, two batches of which are answered at the same time.
+    struct Twice;
+
     /// A client, and the number of its request.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Turn(ClientKey, usize);
+
+    impl Batchable for Twice {
+        fn batch_key(&self) -> usize {
+            3
+        }
+
+        fn batches_at_once(&self) -> usize {
+            2
+        }
+
+        fn fits<'a>(&'a self, _batch: impl Iterator<Item = &'a Self>) -> bool {
+            false
+        }
+
+        fn client(&self) -> &ClientKey {
+            &ClientKey::Local
+        }
+    }
 
     impl Batchable for Turn {
         fn batch_key(&self) -> usize {
@@ -205,6 +231,17 @@ mod tests {
         assert_eq!(take(&mut queue, &['a', 'b']), [Item('c', 1)]);
         assert_eq!(take(&mut queue, &['a']), []);
         assert_eq!(take(&mut queue, &[]), [Item('a', 1), Item('a', 2)]);
+    }
+
+    #[test]
+    fn two_batches_of_a_key_run_at_the_same_time_if_it_allows() {
+        let mut queue = Queue::default();
+        for _ in 0..2 {
+            queue.push(Twice);
+        }
+        assert!(queue.take_batch(&[3, 3]).is_none());
+        let (key, batch) = queue.take_batch(&[3, 7]).unwrap();
+        assert_eq!((key, batch.len()), (3, 1));
     }
 
     #[test]

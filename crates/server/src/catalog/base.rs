@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use papir_core::device::Device;
-use papir_core::erased::ErasedServer;
+use papir_core::erased::{Combined, ErasedServer};
 use papir_core::{Description, Version};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_store::{Metadata, OpenOptions, Snapshot, Verifier, parse_timestamp};
@@ -127,6 +127,12 @@ impl Base {
             0 => (MAX_BATCH, BATCH_BYTES),
             _ => (DEVICE_BATCH, DEVICE_BATCH_BYTES),
         }
+    }
+
+    /// Batches that are answered at the same time. Other machines with the slices of the database work
+    /// on one while the answers of the one before are combined here.
+    pub(super) fn batches_at_once(&self) -> usize {
+        if self.server.as_any().is::<Combined>() { 2 } else { 1 }
     }
 
     /// Bytes in the memory of a device; 0 if the CPU answers alone.

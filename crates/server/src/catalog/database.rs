@@ -332,6 +332,11 @@ impl Database {
         })
     }
 
+    /// Batches of requests that are answered at the same time.
+    pub(crate) fn batches_at_once(&self) -> usize {
+        self.base.batches_at_once()
+    }
+
     /// Returns whether requests with these bodies stay within the limits of one request when answered
     /// together.
     pub(crate) fn fit_together<'q>(&self, request: &'q [u8], others: impl Iterator<Item = &'q [u8]>) -> bool {

@@ -190,6 +190,10 @@ impl Batchable for Request {
         Arc::as_ptr(&self.target.database).addr()
     }
 
+    fn batches_at_once(&self) -> usize {
+        self.database().batches_at_once()
+    }
+
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
         self.database().fit_together(&self.queries, batch.map(|one| &one.queries[..]))
     }

@@ -48,7 +48,7 @@ impl App {
         let size = Capacity {
             threads: config.threads,
             concurrent: config.max_concurrent,
-            batch_keys: catalog.names().count().saturating_mul(1 + MAX_PREVIOUS),
+            batches: catalog.names().count().saturating_mul(1 + MAX_PREVIOUS),
             queued: config.max_queued,
         };
         Ok(Self {

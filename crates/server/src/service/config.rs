@@ -33,7 +33,8 @@ pub struct ServerConfig {
     /// Threads per batch; 0 means one per core.
     pub threads: usize,
     /// Batches answered at the same time, each on its own threads and for a different database
-    /// version; at least 1. Waiting requests for one version are answered in a batch.
+    /// version, unless other machines have its slices; at least 1. Waiting requests for one version
+    /// are answered in a batch.
     pub max_concurrent: usize,
     /// Number of further requests that may wait. Beyond it, the client with the most waiting
     /// requests is told to retry later.

@@ -4,7 +4,9 @@ mod choice;
 mod content;
 mod options;
 mod outside;
+mod random;
 mod survey;
+mod tasks;
 
 use std::time::SystemTime;
 
@@ -29,7 +31,9 @@ use outside::BuildFolder;
 
 pub use content::ChooseBucket;
 pub use options::{BuildOptions, least_memory};
+
 pub use survey::{Survey, SurveyedKeys, survey};
+pub use tasks::{RunTasks, TaskOptions, Tasks, encode_task, prepare_task};
 
 /// Bytes of the hash tree in memory for each record of a verifiable database.
 const TREE_BYTES: u64 = 64;
@@ -209,6 +213,7 @@ fn build_for(
     let mut folder = BuildFolder::open(options, memory, rng)?;
     let mut rng = folder.rng();
     let content = outside::read(options, preparation.bucket, &mut folder, &mut rng, progress)?;
+    folder.divide_by(options, content.records.shape());
     let report = finish.run(content, &mut folder, &mut rng, progress)?;
     folder.remove();
     Ok(report)

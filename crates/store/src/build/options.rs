@@ -9,6 +9,7 @@ use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
 use papir_schemes::depir::evaluation::Tables;
 use papir_schemes::registry;
 
+use super::tasks::TaskOptions;
 use crate::error::{Error, Result};
 use crate::names::{is_standard_input, stem_of};
 use crate::signing::{Sign, Signing};
@@ -72,6 +73,9 @@ pub struct BuildOptions {
     /// a folder beside `out`, which nobody else may change during the build. An interrupted build
     /// continues there.
     pub memory: Option<u64>,
+    /// Has tasks on many machines prepare the matrices, for a build with a limit of memory; all machines
+    /// have the folder of `out`.
+    pub tasks: Option<TaskOptions>,
     /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
     pub verifiable: bool,
     /// Free room of the keyword table for keys added by later updates, in per cent.
@@ -117,6 +121,7 @@ impl BuildOptions {
             tables: None,
             scratch: None,
             memory: None,
+            tasks: None,
             verifiable: false,
             room: 0,
             out: out.into(),
@@ -237,6 +242,7 @@ impl BuildOptions {
     pub(super) fn check(&self) -> Result<()> {
         self.check_key()?;
         self.check_memory()?;
+        self.check_tasks()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
         if self.given.is_some() && self.format.is_some() {
@@ -278,7 +284,10 @@ impl BuildOptions {
 
     /// Refuses a limit of memory where it would not hold.
     fn check_memory(&self) -> Result<()> {
-        let Some(memory) = self.memory else { return Ok(()) };
+        let Some(memory) = self.memory else {
+            let alone = Error::options("tasks without a limit of memory", "that of each task");
+            return if self.tasks.is_some() { Err(alone) } else { Ok(()) };
+        };
         let least = least_memory();
         if memory < least {
             let expected = format!("at least {least} for {} threads", rayon::current_num_threads());
@@ -293,6 +302,18 @@ impl BuildOptions {
         let bounded = registry::all().into_iter().filter(|scheme| scheme.bounded_memory());
         let names: Vec<_> = bounded.map(|scheme| scheme.name()).collect();
         Err(Error::options(found, format!("{}, without batches or tables", names.join(" or "))))
+    }
+
+    /// Refuses tasks that could not prepare this database.
+    fn check_tasks(&self) -> Result<()> {
+        let found = match &self.tasks {
+            Some(_) if self.verifiable => "tasks for a verifiable database".to_owned(),
+            Some(_) if !self.scheme()?.by_tasks() => format!("tasks for {}", self.scheme),
+            _ => return Ok(()),
+        };
+        let able = registry::all().into_iter().filter(|scheme| scheme.by_tasks());
+        let names: Vec<_> = able.map(|scheme| scheme.name()).collect();
+        Err(Error::options(found, format!("{}, not verifiable", names.join(" or "))))
     }
 
     fn check_selection(&self, format: Format) -> Result<()> {

@@ -23,5 +23,6 @@ mod sources;
 mod sources_rows;
 #[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod tables;
+mod tasks;
 mod update;
 mod verifiable;

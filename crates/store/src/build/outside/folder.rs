@@ -3,19 +3,22 @@
 use std::ffi::OsString;
 use std::fs::{self, DirEntry, File};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use papir_core::scratch::Scratch;
-use papir_core::{AlignedBytes, Blob, Result as CoreResult};
-use papir_lookup::outside::{Runs, Storage};
+use papir_core::scratch::{PreparationRng, Scratch};
+use papir_core::{AlignedBytes, Blob, Result as CoreResult, Shape};
+use papir_lookup::outside::{BUCKETS, Runs, Storage};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::random::{BuildRng, SEED_BYTES};
-use super::runs::{RunFile, io};
+use super::read::is_raw_file;
+use super::runs::RunFile;
+use super::stored::RECORDS;
 use crate::build::options::BuildOptions;
-use crate::error::{Error, Result};
+use crate::build::random::{BuildRng, SEED_BYTES};
+use crate::build::tasks::{Plan, TaskOptions, UNFINISHED};
+use crate::error::{Error, Result, io};
 use crate::map::{create_mapped, map_blob};
 use crate::names::is_standard_input;
 use crate::publish::{only_one, split};
@@ -27,8 +30,6 @@ const FOLDER: &str = ".papir-build";
 const LOCK: &str = "lock";
 /// The file with the build's options and seed.
 const BUILD: &str = "build.json";
-/// Suffix of an unfinished part.
-const UNFINISHED: &str = ".unfinished";
 /// Suffix of files that are not parts, but needed to make one.
 const RUNS: &str = ".runs";
 
@@ -52,6 +53,8 @@ pub(in crate::build) struct BuildFolder {
     memory: u64,
     /// Set if a part is finished: an interrupted build can then continue.
     started: bool,
+    /// The tasks that prepare the parts, and the file and the shape of the records.
+    tasks: Option<(TaskOptions, PathBuf, Shape)>,
 }
 
 impl BuildFolder {
@@ -81,7 +84,7 @@ impl BuildFolder {
         let kept = kept.filter(|kept| kept.of.is_some() && kept.of == fresh.of);
         let found = kept.is_some();
         let build = kept.unwrap_or(fresh);
-        let mut opened = Self { folder, _lock: lock, build, memory, started: false };
+        let mut opened = Self { folder, _lock: lock, build, memory, started: false, tasks: None };
         match found {
             true => opened.started = opened.has_parts()?,
             false => opened.begin()?,
@@ -143,6 +146,16 @@ impl BuildFolder {
         self.find(name)?.ok_or_else(|| failed(ErrorKind::NotFound.into()))
     }
 
+    /// Has the tasks of the options, if there are any, prepare the parts from records that were read.
+    pub(in crate::build) fn divide_by(&mut self, options: &BuildOptions, shape: Shape) {
+        let records = match (is_raw_file(options), options.keyed()) {
+            (true, _) => options.source.clone(),
+            (false, true) => self.path(BUCKETS),
+            (false, false) => self.path(RECORDS),
+        };
+        self.tasks = options.tasks.clone().map(|tasks| (tasks, records, shape));
+    }
+
     /// Creates the file of an unfinished part.
     pub(super) fn create(&self, name: &str) -> CoreResult<File> {
         let path = self.unfinished(name);
@@ -186,6 +199,31 @@ impl Scratch for BuildFolder {
         drop(part);
         self.finish(name)
     }
+
+    fn divide(
+        &mut self,
+        scheme: &'static str,
+        parameters: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> CoreResult<Option<PreparationRng>> {
+        let Some((TaskOptions { shards, runner }, records, shape)) = self.tasks.take() else {
+            return Ok(None);
+        };
+        let mut seed = [0; SEED_BYTES];
+        rng.fill_bytes(&mut seed);
+        let absolute = |path: &Path| fs::canonicalize(path).map_err(|source| io("finding", path, source));
+        let (folder, records) = (absolute(&self.folder)?, absolute(&records)?);
+        let plan = Plan::new((scheme, parameters), (&records, shape), seed, (shards, self.memory))?;
+        for part in plan.run(&folder, runner.as_ref())? {
+            if self.find(&part)?.is_none() {
+                plan.join(&folder, &part, self.create(&part)?)?;
+                self.finish(&part)?;
+            }
+            plan.remove_pieces(&folder, &part);
+        }
+        plan.remove_columns(&folder);
+        Ok(Some(Box::new(plan.rng())))
+    }
 }
 
 impl Storage for BuildFolder {
@@ -216,6 +254,7 @@ fn identity(options: &BuildOptions) -> Option<String> {
         former: None,
         unsigned: false,
         memory: None,
+        tasks: None,
         ..options.clone()
     };
     Some(format!("{} {} {changed:?} {options:?}", env!("CARGO_PKG_VERSION"), metadata.len()))

@@ -5,7 +5,6 @@
 //! there if the build is interrupted. The next build with the same options continues with them.
 
 mod folder;
-mod random;
 mod read;
 mod runs;
 mod stored;

@@ -10,12 +10,12 @@ use papir_lookup::outside::{self, EntryRuns, SpilledTable};
 use papir_lookup::{Entry, TableOptions};
 
 use super::folder::BuildFolder;
-use super::random::BuildRng;
 use super::stored::{self, RECORDS};
 use crate::build::content::{
     ChooseBucket, Content, Ids, Keys, of_keys, read_raw, shape_of_values, target_for,
 };
 use crate::build::options::BuildOptions;
+use crate::build::random::BuildRng;
 use crate::error::{Error, Result};
 use crate::source::{Format, Input, PackedRecords, is_stream, raw_shape, rows_each};
 
@@ -30,20 +30,24 @@ pub(in crate::build) fn read(
     rng: &mut BuildRng,
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
-    let raw = options.format() == Format::Raw;
-    if raw && !is_stream(&options.source) {
+    if is_raw_file(options) {
         return read_raw(options, progress);
     }
     if let Some(content) = stored::find(folder, rng)? {
         return Ok(content);
     }
-    let content = match (raw, options.keyed()) {
+    let content = match (options.format() == Format::Raw, options.keyed()) {
         (true, _) => raw_stream(options, folder, progress),
         (false, true) => keyed(options, choose, folder, rng, progress),
         (false, false) => padded(options, folder, progress),
     }?;
     stored::keep(&content, folder, rng)?;
     Ok(content)
+}
+
+/// Returns whether the source is the file of the records itself.
+pub(super) fn is_raw_file(options: &BuildOptions) -> bool {
+    options.format() == Format::Raw && !is_stream(&options.source)
 }
 
 fn raw_stream(

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use papir_core::{Blob, Error as CoreError, Result as CoreResult};
 use papir_lookup::outside::{RUNS, Runs};
 
+use crate::error::io;
 use crate::map::map_blob;
 
 /// Bytes of a block: a run's bytes wait in memory until they fill one.
@@ -120,10 +121,6 @@ impl Drop for RunFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
-}
-
-pub(super) fn io(doing: &str, path: &Path, source: std::io::Error) -> CoreError {
-    CoreError::Io { what: format!("{doing} {}", path.display()), source }
 }
 
 #[cfg(test)]

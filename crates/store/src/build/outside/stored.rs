@@ -7,8 +7,8 @@ use papir_lookup::{BucketTarget, KeywordLayout, Lengths, TableReport};
 use serde::{Deserialize, Serialize};
 
 use super::folder::BuildFolder;
-use super::random::BuildRng;
 use crate::build::content::{Content, Ids, Keys};
+use crate::build::random::BuildRng;
 use crate::error::Result;
 use crate::source::{PackedRecords, SkippedRow};
 

@@ -7,7 +7,7 @@ use rand_core::{Infallible, SeedableRng, TryCryptoRng, TryRng};
 pub(super) const SEED_BYTES: usize = 32;
 
 /// The random bytes of one build, all public: seeds of hashes and masks, the version.
-pub(in crate::build) struct BuildRng {
+pub(super) struct BuildRng {
     rng: ChaCha20Rng,
     drawn: u64,
 }

@@ -1,0 +1,140 @@
+//! SETUP of InsPIRe by many tasks: some encode columns, then others prepare packs.
+//!
+//! An encoding has the words of some columns, pack after pack, each with d words of every column; then
+//! the exceptions among them. A task that prepares packs thus reads one range of each encoding.
+
+use std::ops::Range;
+
+use papir_core::scratch::{InMemory, Piece};
+use papir_core::{AlignedBytes, Blob, Error, Progress, Records, Result};
+use papir_lattice::selection::{WordMatrix, write_columns};
+use papir_ring::prg::Seed;
+use rayon::prelude::*;
+
+use super::encode::encode_blocks;
+use super::layout::Layout;
+use super::params::Params;
+use super::prepared::{Sections, part_name};
+use crate::shared::matrices::{BLOCK_COLUMNS, RowMasks};
+use crate::shared::packs::PreparedPacks;
+
+/// (row, column) of a word that represents +32768.
+type Place = [u32; 2];
+
+/// Divides the columns among tasks, in whole blocks of [`BLOCK_COLUMNS`]; among fewer tasks if there
+/// are fewer blocks.
+pub(super) fn column_ranges(layout: &Layout, tasks: usize) -> Vec<Range<usize>> {
+    let blocks = layout.columns.div_ceil(BLOCK_COLUMNS);
+    let tasks = tasks.clamp(1, blocks);
+    let start = |task: usize| layout.columns.min(task * blocks / tasks * BLOCK_COLUMNS);
+    (0..tasks).map(|task| start(task)..start(task + 1)).collect()
+}
+
+/// ENCODEDB of Algorithm 7 for some columns.
+///
+/// # Errors
+/// The errors of the source.
+pub(super) fn encode(
+    layout: &Layout,
+    seed: &Seed,
+    columns: Range<usize>,
+    records: &dyn Records,
+    progress: &dyn Progress,
+) -> Result<AlignedBytes> {
+    let (degree, count) = (layout.degree, columns.len());
+    let mut words = vec![0i16; layout.rows() * count];
+    let exceptions = encode_blocks(layout, seed, columns.clone(), records, progress, |first, block| {
+        words.par_chunks_exact_mut(count * degree).enumerate().for_each(|(pack, out)| {
+            for (column, out) in block.iter().zip(out[(first - columns.start) * degree..].chunks_mut(degree))
+            {
+                out.copy_from_slice(&column[pack * degree..][..degree]);
+            }
+        });
+    })?;
+    let words: &[u8] = bytemuck::cast_slice(&words);
+    let exceptions: &[u8] = bytemuck::cast_slice(&exceptions);
+    let mut all = AlignedBytes::zeroed(words.len() + exceptions.len());
+    let (of_words, of_exceptions) = all.bytes_mut().split_at_mut(words.len());
+    of_words.copy_from_slice(words);
+    of_exceptions.copy_from_slice(exceptions);
+    Ok(all)
+}
+
+/// The encoding of a range of columns.
+struct Encoding<'a> {
+    columns: Range<usize>,
+    words: &'a [i16],
+    exceptions: &'a [Place],
+}
+
+impl<'a> Encoding<'a> {
+    /// # Errors
+    /// [`Error::Length`].
+    fn new(layout: &Layout, columns: Range<usize>, bytes: &'a [u8]) -> Result<Self> {
+        let words = 2 * layout.rows() * columns.len();
+        let whole = bytes.len() >= words && (bytes.len() - words).is_multiple_of(size_of::<Place>());
+        if !whole {
+            let (found, expected) = (bytes.len() as u64, words as u64);
+            return Err(Error::Length { what: "the encoding of some columns", found, expected });
+        }
+        let (words, exceptions) = bytes.split_at(words);
+        let exceptions = bytemuck::cast_slice(exceptions);
+        Ok(Self { columns, words: bytemuck::cast_slice(words), exceptions })
+    }
+
+    /// Writes the words of these packs to the matrix that has their rows only.
+    fn write(&self, layout: &Layout, packs: &Range<usize>, tiles: &mut [i16]) {
+        let (degree, count) = (layout.degree, self.columns.len());
+        for first in (0..count).step_by(BLOCK_COLUMNS) {
+            let column = |index: usize| {
+                let words = |pack: usize| &self.words[(pack * count + index) * degree..][..degree];
+                packs.clone().flat_map(words).copied().collect()
+            };
+            let block = first..count.min(first + BLOCK_COLUMNS);
+            let columns: Vec<Vec<i16>> = block.into_par_iter().map(column).collect();
+            write_columns(tiles, layout.columns, self.columns.start + first, &columns);
+        }
+    }
+}
+
+/// Lines 7 and 8 and the offline part of Algorithm 1 for some packs, from the encodings of all columns.
+///
+/// # Errors
+/// [`Error::Length`] for other encodings; the errors of [`PreparedPacks::prepare`].
+pub(super) fn prepare(
+    sections: &Sections,
+    params: &Params,
+    seed: &Seed,
+    packs: Range<usize>,
+    encoded: &[Blob],
+    progress: &dyn Progress,
+) -> Result<Vec<Piece>> {
+    let layout = params.layout();
+    let ranges = column_ranges(layout, encoded.len());
+    Error::check_length("the encodings of all columns", encoded.len(), ranges.len())?;
+    let all = ranges.into_iter().zip(encoded).map(|(columns, bytes)| Encoding::new(layout, columns, bytes));
+    let all = all.collect::<Result<Vec<_>>>()?;
+    let rows = (packs.start * layout.degree) as u32..(packs.end * layout.degree) as u32;
+    let mut tiles = AlignedBytes::zeroed(layout.matrix_bytes() as usize / layout.packs() * packs.len());
+    all.iter().for_each(|one| one.write(layout, &packs, tiles.slice_mut()));
+    let mut exceptions: Vec<Place> = all.iter().flat_map(|one| one.exceptions).copied().collect();
+    exceptions.retain(|[row, _]| rows.contains(row));
+    exceptions.sort_unstable();
+    let here: Vec<Place> = exceptions.iter().map(|[row, column]| [row - rows.start, *column]).collect();
+    progress.stage("pack", packs.len() as u64);
+    let masks = RowMasks {
+        ring: params.rlwe().ring(),
+        matrix: WordMatrix::new(layout.columns, tiles.slice_mut()).with_exceptions(&here).into(),
+        masks: params.selector().masks(seed, layout.degree),
+        rows: layout.degree,
+        progress,
+    };
+    let packing = params.packing(seed)?;
+    let masks = |pack| masks.of_pack(pack);
+    let prepared = PreparedPacks::prepare(sections.packs, &packing, packs.len(), masks, &mut InMemory)?;
+    let exceptions = Blob::copy_of(bytemuck::cast_slice(&exceptions));
+    let mut pieces = Vec::from(prepared.into_pieces());
+    pieces.push(Piece { part: part_name(sections, 0), bytes: exceptions });
+    pieces.push(Piece { part: sections.database.to_owned(), bytes: tiles.into() });
+    Ok(pieces)
+}

@@ -1,0 +1,254 @@
+//! Builds whose matrices are prepared by tasks on many machines.
+//!
+//! All machines have the folder of the build. The build reads the source and writes the plan; the tasks do
+//! the rest, and the build joins what they made.
+//!
+//! | step | by | files |
+//! |---|---|---|
+//! | read the source | the build | the records, `tasks.json` |
+//! | encode a range of columns | a task each | `columns-I` |
+//! | prepare a range of slices | a task each | `PART.slices-J`, `slices-J` |
+//! | join the slices of each part | the build | the parts |
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use papir_core::erased::ErasedScheme;
+use papir_core::scratch::Piece;
+use papir_core::{Blob, Error as CoreError, Progress, Result as CoreResult, Shape};
+use papir_schemes::registry;
+use serde::{Deserialize, Serialize};
+
+use super::random::{BuildRng, SEED_BYTES};
+use crate::error::io;
+use crate::map::map_blob;
+use crate::source::PackedRecords;
+
+/// Suffix of an unfinished file of a build.
+pub(super) const UNFINISHED: &str = ".unfinished";
+/// The file that tells tasks what to do.
+const PLAN: &str = "tasks.json";
+
+/// Runs the tasks of a build.
+pub trait RunTasks: Send + Sync {
+    /// Calls [`encode_task`] for all numbers below `tasks.encode`, on any machine, and once all of
+    /// them have ended, [`prepare_task`] for all below `tasks.prepare`.
+    ///
+    /// # Errors
+    /// The first error of a task.
+    fn run(&self, tasks: &Tasks) -> CoreResult<()>;
+}
+
+/// The tasks of a build.
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    /// The folder of the build.
+    pub folder: PathBuf,
+    /// Number of tasks that encode columns.
+    pub encode: usize,
+    /// Number of tasks that prepare slices.
+    pub prepare: usize,
+}
+
+/// Tasks for a build, as an option.
+#[derive(Clone)]
+pub struct TaskOptions {
+    /// The machines that the database is for. Each kind has at least as many tasks, and more if the memory
+    /// of the build does not suffice for one.
+    pub shards: usize,
+    /// Runs the tasks.
+    pub runner: Arc<dyn RunTasks>,
+}
+
+impl fmt::Debug for TaskOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TaskOptions({})", self.shards)
+    }
+}
+
+/// The plan of the tasks.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Plan {
+    scheme: String,
+    parameters: Vec<u8>,
+    /// The file with the packed records.
+    records: PathBuf,
+    /// Number of records, and bits of each.
+    shape: (u64, u64),
+    seed: [u8; SEED_BYTES],
+    encode: usize,
+    prepare: usize,
+}
+
+impl Plan {
+    /// Plans tasks that need at most about a quarter of `memory` bytes each.
+    ///
+    /// # Errors
+    /// The errors of [`ErasedScheme::division`], [`ErasedScheme::column_ranges`] and
+    /// [`papir_core::Division::split`].
+    pub(super) fn new(
+        (scheme, parameters): (&'static str, &[u8]),
+        (records, shape): (&Path, Shape),
+        seed: [u8; SEED_BYTES],
+        (shards, memory): (usize, u64),
+    ) -> CoreResult<Self> {
+        let of_name = registry::by_name(scheme)?;
+        let division = of_name.division(parameters)?;
+        division.split(shards)?;
+        let for_memory = (shape.total_bytes() / (memory / 4).max(1)) as usize + 1;
+        let tasks = shards.max(for_memory);
+        Ok(Self {
+            scheme: scheme.to_owned(),
+            parameters: parameters.to_vec(),
+            records: records.to_owned(),
+            shape: (shape.records(), shape.record_bits()),
+            seed,
+            encode: of_name.column_ranges(parameters, tasks)?.len(),
+            prepare: tasks.min(division.slices()),
+        })
+    }
+
+    fn read(folder: &Path) -> CoreResult<Self> {
+        let path = folder.join(PLAN);
+        let json = fs::read(&path).map_err(|source| io("reading", &path, source))?;
+        serde_json::from_slice(&json)
+            .map_err(|error| CoreError::malformed("the plan of a build", error, "that of this version"))
+    }
+
+    fn write(&self, folder: &Path) -> CoreResult<()> {
+        let json = serde_json::to_vec(self)
+            .map_err(|error| CoreError::malformed("the plan of a build", error, "text"))?;
+        publish(folder, PLAN, &json)
+    }
+
+    fn scheme(&self) -> CoreResult<&'static dyn ErasedScheme> {
+        registry::by_name(&self.scheme)
+    }
+
+    pub(super) fn rng(&self) -> BuildRng {
+        BuildRng::new(self.seed)
+    }
+
+    fn records(&self) -> CoreResult<PackedRecords> {
+        let (records, bits) = self.shape;
+        let (shape, packed) = (Shape::new(records, bits)?, map_blob(&self.records)?);
+        CoreError::check_length("the records of a build", packed.len(), shape.total_bytes() as usize)?;
+        Ok(PackedRecords::new(shape, packed))
+    }
+
+    /// Has all tasks run whose results are missing. Returns the names of the parts.
+    pub(super) fn run(&self, folder: &Path, runner: &dyn RunTasks) -> CoreResult<Vec<String>> {
+        self.write(folder)?;
+        let done = |task: usize| folder.join(slices_file(task)).exists();
+        if !(0..self.prepare).all(done) {
+            runner.run(&Tasks { folder: folder.to_owned(), encode: self.encode, prepare: self.prepare })?;
+        }
+        names(folder, 0)
+    }
+
+    /// Writes the pieces of a part to its file, and removes them.
+    pub(super) fn join(&self, folder: &Path, part: &str, mut file: File) -> CoreResult<()> {
+        for task in 0..self.prepare {
+            let path = folder.join(piece_file(part, task));
+            let copied = File::open(&path).and_then(|mut piece| std::io::copy(&mut piece, &mut file));
+            copied.map_err(|source| io("joining", &path, source))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the pieces of a part that is complete.
+    pub(super) fn remove_pieces(&self, folder: &Path, part: &str) {
+        for task in 0..self.prepare {
+            let _ = fs::remove_file(folder.join(piece_file(part, task)));
+        }
+    }
+
+    /// Removes the encoded columns.
+    pub(super) fn remove_columns(&self, folder: &Path) {
+        for task in 0..self.encode {
+            let _ = fs::remove_file(folder.join(columns_file(task)));
+        }
+    }
+}
+
+/// Encodes the columns of a task of the build in this folder. Does nothing if they are encoded already.
+///
+/// # Errors
+/// The errors of [`ErasedScheme::encode_columns`], [`CoreError::OutOfBounds`] for a task that does not
+/// exist, and [`CoreError::Io`].
+pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
+    let (plan, name) = (Plan::read(folder)?, columns_file(task));
+    if folder.join(&name).exists() {
+        return Ok(());
+    }
+    let (scheme, parameters) = (plan.scheme()?, &plan.parameters);
+    let columns = range(scheme.column_ranges(parameters, plan.encode)?, task)?;
+    let records = plan.records()?;
+    let encoded = scheme.encode_columns(parameters, columns, &records, &mut plan.rng(), progress)?;
+    publish(folder, &name, encoded.as_ref())
+}
+
+/// Prepares the slices of a task of the build in this folder, once all columns are encoded. Does
+/// nothing if they are prepared already.
+///
+/// # Errors
+/// The errors of [`ErasedScheme::prepare_slices`] and [`encode_task`].
+pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
+    let (plan, name) = (Plan::read(folder)?, slices_file(task));
+    if folder.join(&name).exists() {
+        return Ok(());
+    }
+    let (scheme, parameters) = (plan.scheme()?, &plan.parameters);
+    let slices = range(scheme.division(parameters)?.split(plan.prepare)?, task)?;
+    let encoded = (0..plan.encode).map(|task| map_blob(&folder.join(columns_file(task))));
+    let encoded = encoded.collect::<CoreResult<Vec<Blob>>>()?;
+    let pieces = scheme.prepare_slices(parameters, slices, &encoded, &mut plan.rng(), progress)?;
+    let mut parts = Vec::with_capacity(pieces.len());
+    for Piece { part, bytes } in pieces {
+        publish(folder, &piece_file(&part, task), &bytes)?;
+        parts.push(part);
+    }
+    publish(folder, &name, parts.join("\n").as_bytes())
+}
+
+/// The names of the parts of which a task has prepared pieces.
+fn names(folder: &Path, task: usize) -> CoreResult<Vec<String>> {
+    let path = folder.join(slices_file(task));
+    let text = fs::read_to_string(&path).map_err(|source| io("reading", &path, source))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn range<T>(ranges: Vec<T>, task: usize) -> CoreResult<T> {
+    let all = ranges.len();
+    let found = ranges.into_iter().nth(task);
+    found.ok_or_else(|| CoreError::out_of_bounds("the number of a task", task as u64, format!("below {all}")))
+}
+
+fn columns_file(task: usize) -> String {
+    format!("columns-{task}")
+}
+
+fn slices_file(task: usize) -> String {
+    format!("slices-{task}")
+}
+
+fn piece_file(part: &str, task: usize) -> String {
+    format!("{}.slices-{task}", part.replace('/', "-"))
+}
+
+/// Writes a file that appears once it is complete and durable. Several tasks may write the same one.
+fn publish(folder: &Path, name: &str, bytes: &[u8]) -> CoreResult<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let own = format!("{name}.{}-{}{UNFINISHED}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let (own, path) = (folder.join(own), folder.join(name));
+    let written = File::create(&own).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&own, &path)
+    });
+    written.map_err(|source| io("writing", &path, source))
+}

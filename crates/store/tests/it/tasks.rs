@@ -1,0 +1,152 @@
+//! Builds whose matrices are prepared by tasks.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::common::{by_index, by_key, folder, rng, source};
+use papir_core::{Choice, Error as CoreError, NoProgress, Result as CoreResult};
+use papir_lookup::BucketTarget;
+use papir_schemes::registry;
+use papir_store::{
+    BuildOptions, BuildReport, ChooseBucket, Error, Preparation, Prepare, RunTasks, Snapshot, TaskOptions,
+    Tasks, build, build_with, encode_task, least_memory, prepare_task,
+};
+
+/// Runs tasks on threads, some of them twice, and fails before one of them.
+#[derive(Default)]
+struct Threads {
+    fails_at: Option<usize>,
+    prepared: AtomicUsize,
+    seen: Mutex<Vec<Tasks>>,
+}
+
+impl RunTasks for Threads {
+    fn run(&self, tasks: &Tasks) -> CoreResult<()> {
+        self.seen.lock().unwrap().push(tasks.clone());
+        let each = |count: usize, task: &(dyn Fn(usize) -> CoreResult<()> + Sync)| {
+            thread::scope(|scope| {
+                let again = (0..count).chain(0..1);
+                let all: Vec<_> = again.map(|i| scope.spawn(move || task(i))).collect();
+                all.into_iter().try_for_each(|one| one.join().unwrap())
+            })
+        };
+        each(tasks.encode, &|i| encode_task(&tasks.folder, i, &NoProgress))?;
+        assert_eq!(
+            encode_task(&tasks.folder, tasks.encode, &NoProgress).unwrap_err().code(),
+            "out_of_bounds"
+        );
+        each(tasks.prepare, &|i| {
+            if self.fails_at == Some(i) {
+                return Err(CoreError::Unavailable { reason: "a lost machine".to_owned() });
+            }
+            self.prepared.fetch_add(1, Ordering::Relaxed);
+            prepare_task(&tasks.folder, i, &NoProgress)
+        })
+    }
+}
+
+fn by_tasks(options: &BuildOptions, shards: usize, runner: &Arc<Threads>) -> BuildOptions {
+    let tasks = Some(TaskOptions { shards, runner: runner.clone() });
+    BuildOptions { memory: Some(least_memory()), tasks, ..options.clone() }
+}
+
+/// Builds with few columns, so that a small database has several slices.
+fn build_narrow(options: &BuildOptions, seed: u8) -> Result<BuildReport, Error> {
+    let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
+        let scheme = registry::by_name("inspire")?;
+        let candidate = scheme.candidate(records.shape(), Choice::Columns(128))?;
+        scheme.setup_resumable(&candidate.parameters, records, scratch, rng, progress)
+    };
+    let bucket: &ChooseBucket<'_> = &|_| Ok(BucketTarget::Grow(1024));
+    build_with(options, &Preparation { bucket, prepare }, &mut rng(seed), &NoProgress)
+}
+
+fn words(folder: &Path) -> BuildOptions {
+    let row = |i: usize| format!("word-{i},{}\n", "x".repeat(i % 300));
+    let text = std::iter::once("word,value\n".to_owned()).chain((0..20_000).map(row)).collect::<String>();
+    let source = source(folder, "words.csv", text);
+    BuildOptions {
+        key: Some("word".to_owned()),
+        values: vec!["value".to_owned()],
+        ..BuildOptions::new(&source, source.with_extension("papir"))
+    }
+}
+
+/// Names of the files in a folder.
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn tasks_prepare_databases_of_every_kind() {
+    let folder = folder();
+    let keyed = words(folder.path());
+    let runner = Arc::new(Threads::default());
+    let report = build_narrow(&by_tasks(&keyed, 3, &runner), 1).unwrap();
+    assert_eq!(report.metadata.source.entries, 20_000);
+    let tasks = runner.seen.lock().unwrap()[0].clone();
+    assert!(tasks.encode == 2 && tasks.prepare >= 3, "{tasks:?}");
+    let snapshot = Snapshot::open(&keyed.out).unwrap();
+    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
+    assert_eq!(by_key(&snapshot, "word-20000"), None);
+
+    let raw = source(folder.path(), "raw.bin", (0..6000u32).flat_map(|i| [i as u8; 500]).collect::<Vec<_>>());
+    let raw =
+        BuildOptions { record_bytes: Some(500), ..BuildOptions::new(&raw, raw.with_extension("papir")) };
+    build_narrow(&by_tasks(&raw, 2, &runner), 2).unwrap();
+    assert_eq!(by_index(&Snapshot::open(&raw.out).unwrap(), 5999), [111; 500]);
+
+    let values: String = std::iter::once("value\n".to_owned())
+        .chain((0..3000).map(|i| format!("{}\n", "y".repeat(1 + i % 700))))
+        .collect();
+    let values = source(folder.path(), "values.csv", values);
+    let padded = BuildOptions {
+        values: vec!["value".to_owned()],
+        ..BuildOptions::new(&values, values.with_extension("papir"))
+    };
+    build_narrow(&by_tasks(&padded, 2, &runner), 3).unwrap();
+    assert!(by_index(&Snapshot::open(&padded.out).unwrap(), 699).starts_with(&b"y".repeat(700)));
+    let expected = ["raw.bin", "raw.papir", "values.csv", "values.papir", "words.csv", "words.papir"];
+    assert_eq!(files(folder.path()), expected, "nothing else is left");
+}
+
+#[test]
+fn a_build_continues_with_the_tasks_that_are_missing() {
+    let folder = folder();
+    let options = words(folder.path());
+    let failing = Arc::new(Threads { fails_at: Some(1), ..Threads::default() });
+    let error = build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
+    assert!(error.to_string().contains("a lost machine"), "{error}");
+    let tasks = failing.seen.lock().unwrap()[0].clone();
+    let kept = files(&tasks.folder);
+    assert!(kept.contains(&"slices-0".to_owned()) && !kept.contains(&"slices-1".to_owned()), "{kept:?}");
+    let again = Arc::new(Threads::default());
+    build_narrow(&by_tasks(&options, 3, &again), 9).unwrap();
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
+    assert!(!tasks.folder.exists());
+}
+
+#[test]
+fn tasks_are_refused_where_they_could_not_prepare() {
+    let folder = folder();
+    let (options, runner) = (words(folder.path()), Arc::new(Threads::default()));
+    let refused = |options: BuildOptions, part: &str| {
+        let error = build(&options, &mut rng(1), &NoProgress).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+        error
+    };
+    let tasks = by_tasks(&options, 3, &runner);
+    refused(BuildOptions { memory: None, ..tasks.clone() }, "tasks without a limit of memory");
+    refused(BuildOptions { verifiable: true, ..tasks.clone() }, "tasks for a verifiable database");
+    let error = refused(BuildOptions { scheme: "inspire2".to_owned(), ..tasks }, "tasks for inspire2");
+    assert!(matches!(error, Error::Options { .. }));
+    refused(by_tasks(&options, 100_000, &runner), "the number of shards");
+    assert!(runner.seen.lock().unwrap().is_empty());
+}
