@@ -80,7 +80,7 @@ def build(
         Error: With the text of `papir build`.
     """
     values = [value] if isinstance(value, str) else list(value)
-    with _Bar(progress) as report:
+    with Bar(progress) as report:
         built = _native.build(
             source,
             out,
@@ -94,12 +94,13 @@ def build(
             params=params,
             shards=shards,
             record_bytes=record_bytes,
+            tasks=None,
             progress=report,
         )
     return Built(path=os.fspath(out), **built)
 
 
-class _Bar:
+class Bar:
     """A bar of tqdm for each stage, or the caller's function."""
 
     def __init__(self, progress: bool | ProgressFunction) -> None:

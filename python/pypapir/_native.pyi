@@ -1,5 +1,5 @@
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 class Error(Exception):
@@ -22,6 +22,7 @@ def build(
     params: str | None,
     shards: int | None,
     record_bytes: int | None,
+    tasks: tuple[int, Callable[[str, int, int], Iterator[tuple[str, int, int]]]] | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> dict[str, Any]: ...
 
@@ -127,3 +128,6 @@ class DividedService:
         body: bytes,
         client: str | None,
     ) -> Awaitable[tuple[int, list[tuple[bytes, bytes]], bytes]]: ...
+
+def encode_task(folder: str, task: int, threads: int) -> None: ...
+def prepare_task(folder: str, task: int, threads: int) -> None: ...

@@ -1,6 +1,7 @@
 //! Builds snapshots.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use papir_core::scratch::Scratch;
 use papir_core::{FailureBound, Progress, Records};
@@ -9,8 +10,8 @@ use papir_plan::rates_file::{self, LoadedRates};
 use papir_plan::shards::{DEFAULT_NETWORK, Machines};
 use papir_schemes::registry;
 use papir_store::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, PreparedServer, build_announced, build_records,
-    build_records_with, build_with,
+    BuildOptions, BuildReport, ChooseBucket, Preparation, PreparedServer, TaskOptions, build_announced,
+    build_records, build_records_with, build_with,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ use rand_core::CryptoRng;
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
 use crate::source::Source;
+use crate::tasks::Function;
 use crate::waiting::run;
 
 /// The default scheme, as of `papir build`.
@@ -27,7 +29,7 @@ const DEFAULT_SCHEME: &str = "inspire";
 
 /// Builds a snapshot: see `pypapir.build`, which has the defaults.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, progress))]
+#[pyo3(signature = (source, out, *, key, values, scheme, goal, verifiable, memory, name, params, shards, record_bytes, tasks, progress))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn build<'py>(
     py: Python<'py>,
@@ -43,6 +45,7 @@ pub(crate) fn build<'py>(
     params: Option<String>,
     shards: Option<usize>,
     record_bytes: Option<u64>,
+    tasks: Option<(usize, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut options, source) = Source::options(&source, out, (key, values))?;
@@ -61,6 +64,7 @@ pub(crate) fn build<'py>(
     }
     (options.verifiable, options.memory, options.name, options.params) = (verifiable, memory, name, params);
     options.record_bytes = record_bytes;
+    options.tasks = tasks.map(|(shards, run)| TaskOptions { shards, runner: Arc::new(Function(run)) });
     let built = match source {
         Source::Rows => match Choosing::of(&options, machines)? {
             Some(choosing) => run(py, |interrupt| {

@@ -10,6 +10,7 @@
 //! | `service` | a service in this process |
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
 //! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |
+//! | `tasks` | tasks that prepare a database on many machines |
 //! | `errors`, `waiting`, `progress` | exceptions; Ctrl-C; progress |
 
 mod arrow;
@@ -26,6 +27,7 @@ mod scheme;
 mod service;
 mod shard;
 mod source;
+mod tasks;
 mod waiting;
 
 #[pyo3::pymodule]
@@ -50,4 +52,6 @@ mod _native {
     use crate::service::{Service, serve};
     #[pymodule_export]
     use crate::shard::{Shard, slices};
+    #[pymodule_export]
+    use crate::tasks::{encode_task, prepare_task};
 }

@@ -7,8 +7,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import ray
+import ray.data
 import yaml
 from ray import serve as ray_serve
 
@@ -118,3 +121,32 @@ def test_the_manifest_names_an_application() -> None:
 def test_shards_that_do_not_exist_are_refused(snapshot: Path) -> None:
     with pytest.raises(pypapir.Error, match="the number of slices"):
         pypapir.ray.Shards.start(snapshot, 10_000)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_tasks_build_a_snapshot_from_a_dataset(tmp_path: Path) -> None:
+    rows, parts = 200_000, 4
+    for part in range(parts):
+        numbers = range(part, rows, parts)
+        table = pa.table({"word": [f"word {i}" for i in numbers], "meaning": [f"{i:0250d}" for i in numbers]})
+        pq.write_table(table, tmp_path / f"words-{part}.parquet")
+    paths = [str(tmp_path / f"words-{part}.parquet") for part in range(parts)]
+    out, stages = tmp_path / "words.papir", set()
+
+    def seen(stage: str, done: int, of: int) -> None:
+        stages.add(stage)
+
+    columns = {"key": "word", "value": "meaning", "memory": 400 << 20}
+    built = pypapir.ray.build(paths, out, shards=2, options={"num_cpus": 0.5}, progress=seen, **columns)
+    assert (built.entries, built.scheme) == (rows, "inspire")
+    assert {"encode", "pack"} <= stages
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("words")] == []
+    shards = pypapir.ray.Shards.start(out, 2, options={"num_cpus": 0.5})
+    shards.close()
+    opened = pypapir.open(out)
+    assert opened.get("word 199999") == f"{199999:0250d}".encode()
+    assert opened.get("absent") is None
+    with pytest.raises(pypapir.Error, match="the number of shards is 1000: expected 1 to"):
+        pypapir.ray.build(paths, out, shards=1000, **columns)
+    with pytest.raises(pypapir.Error, match="tasks for simple: expected inspire"):
+        pypapir.ray.build(ray.data.read_parquet(paths), out, shards=2, scheme="simple", **columns)

@@ -2,7 +2,7 @@
 
 use rand_core::CryptoRng;
 
-use crate::{AlignedBytes, Blob, Result};
+use crate::{AlignedBytes, Blob, Progress, Result};
 
 /// Randomness of a preparation.
 pub type PreparationRng = Box<dyn CryptoRng>;
@@ -50,6 +50,7 @@ pub trait Scratch {
         _scheme: &'static str,
         _parameters: &[u8],
         _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
     ) -> Result<Option<PreparationRng>> {
         Ok(None)
     }

@@ -9,7 +9,8 @@ Every existing client works unchanged. Connections and TLS are those of Ray Serv
 metrics and versions are those of `papir serve`.
 """
 
+from pypapir.ray._building import build
 from pypapir.ray._front import application, serve
 from pypapir.ray._shards import Place, Shards
 
-__all__ = ["Place", "Shards", "application", "serve"]
+__all__ = ["Place", "Shards", "application", "build", "serve"]

@@ -157,7 +157,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         let params = self.permit(S::Params::decode(parameters)?)?;
-        let mut of_tasks = scratch.divide(S::NAME, parameters, rng)?;
+        let mut of_tasks = scratch.divide(S::NAME, parameters, rng, progress)?;
         let rng = of_tasks.as_deref_mut().unwrap_or(rng);
         let server = S::Server::setup_resumable(params, records, scratch, rng, progress)?;
         Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))

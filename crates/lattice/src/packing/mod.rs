@@ -27,4 +27,4 @@ pub use error::{MAX_ENTRY, PackingError};
 pub use key::{KeyBodies, OnlineKey, RoundedKey, RoundedMatrix, Setup, SwitchMasks};
 pub use key_shape::KeyShape;
 pub use lwe_masks::LweMasks;
-pub use ring_packing::{MatrixPacking, Preprocessed, RingPacking, Scratch};
+pub use ring_packing::{Preprocessed, RingPacking, Scratch};

@@ -290,39 +290,3 @@ pub trait RingPacking: Sized + Send + Sync {
         bodies
     }
 }
-
-/// A packing whose words are the tiles of one matrix, which a vector of each key multiplies.
-pub trait MatrixPacking: RingPacking<Word = i32> {
-    /// The vector of a key, and the bits of its products.
-    fn vector(key: &Self::Expanded) -> (&[u64], u32);
-
-    /// [`RingPacking::apply`] from the products of the words and the vectors, modulo 2^bits at least.
-    fn finish(
-        &self,
-        products: Vec<Vec<u64>>,
-        packs: usize,
-        last: &[&[Poly<Values>]],
-        keys: &[&Self::Expanded],
-    ) -> Vec<Bodies>;
-
-    /// [`RingPacking::pack_bodies`] with the products from `multiply`, which takes the vectors of all keys
-    /// and the bits of the products.
-    ///
-    /// # Errors
-    /// The errors of [`RingPacking::pack_words`].
-    fn pack_bodies_by(
-        &self,
-        multiply: impl FnOnce(&[&[u64]], u32) -> Vec<Vec<u64>>,
-        last: &[&[Poly<Values>]],
-        bodies: Vec<Bodies>,
-        keys: &[&OnlineKey<Self::Expanded>],
-    ) -> Result<Vec<Bodies>, PackingError> {
-        let Some(packs) = bodies.first().map(Bodies::packs) else {
-            return Ok(Vec::new());
-        };
-        let keys = self.checked(packs, last, keys)?;
-        let (vectors, bits): (Vec<&[u64]>, Vec<u32>) = keys.iter().map(|key| Self::vector(key)).unzip();
-        let products = multiply(&vectors, bits.into_iter().max().unwrap_or(1));
-        Ok(self.added(bodies, &self.finish(products, packs, last, &keys)))
-    }
-}

@@ -6,9 +6,9 @@ use papir_core::device::{Device, Words};
 use papir_core::scratch::{Piece, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
-use papir_lattice::packing::inspiring::multiply;
+use papir_lattice::packing::inspiring::{MatrixPacking, multiply};
 use papir_lattice::packing::{
-    Bodies, LweMasks, MatrixPacking, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
+    Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
 };
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;

@@ -4,7 +4,7 @@ use chacha20::ChaCha20Rng;
 use papir_core::erased::{ErasedScheme, ErasedSession, ErasedShard, parameters_of};
 use papir_core::scratch::{Piece, PreparationRng, Scratch};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{AlignedBytes, Blob, Choice, NoProgress, RecordBuffer, Records, Result, Shape};
+use papir_core::{AlignedBytes, Blob, Choice, NoProgress, Progress, RecordBuffer, Records, Result, Shape};
 use papir_schemes::registry;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 use std::cell::Cell;
@@ -162,6 +162,7 @@ impl Scratch for Tasks<'_> {
         _scheme: &'static str,
         parameters: &[u8],
         rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
     ) -> Result<Option<PreparationRng>> {
         let (encoders, preparers) = self.counts;
         let seed = rng.next_u64();

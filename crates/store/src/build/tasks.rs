@@ -40,7 +40,7 @@ pub trait RunTasks: Send + Sync {
     ///
     /// # Errors
     /// The first error of a task.
-    fn run(&self, tasks: &Tasks) -> CoreResult<()>;
+    fn run(&self, tasks: &Tasks, progress: &dyn Progress) -> CoreResult<()>;
 }
 
 /// The tasks of a build.
@@ -141,11 +141,17 @@ impl Plan {
     }
 
     /// Has all tasks run whose results are missing. Returns the names of the parts.
-    pub(super) fn run(&self, folder: &Path, runner: &dyn RunTasks) -> CoreResult<Vec<String>> {
+    pub(super) fn run(
+        &self,
+        folder: &Path,
+        runner: &dyn RunTasks,
+        progress: &dyn Progress,
+    ) -> CoreResult<Vec<String>> {
         self.write(folder)?;
         let done = |task: usize| folder.join(slices_file(task)).exists();
         if !(0..self.prepare).all(done) {
-            runner.run(&Tasks { folder: folder.to_owned(), encode: self.encode, prepare: self.prepare })?;
+            let tasks = Tasks { folder: folder.to_owned(), encode: self.encode, prepare: self.prepare };
+            runner.run(&tasks, progress)?;
         }
         names(folder, 0)
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::common::{by_index, by_key, folder, rng, source};
-use papir_core::{Choice, Error as CoreError, NoProgress, Result as CoreResult};
+use papir_core::{Choice, Error as CoreError, NoProgress, Progress, Result as CoreResult};
 use papir_lookup::BucketTarget;
 use papir_schemes::registry;
 use papir_store::{
@@ -24,7 +24,7 @@ struct Threads {
 }
 
 impl RunTasks for Threads {
-    fn run(&self, tasks: &Tasks) -> CoreResult<()> {
+    fn run(&self, tasks: &Tasks, _progress: &dyn Progress) -> CoreResult<()> {
         self.seen.lock().unwrap().push(tasks.clone());
         let each = |count: usize, task: &(dyn Fn(usize) -> CoreResult<()> + Sync)| {
             thread::scope(|scope| {

@@ -7,7 +7,7 @@ use super::super::bodies::Bodies;
 use super::super::error::PackingError;
 use super::super::key::{RoundedMatrix, Setup};
 use super::super::lwe_masks::LweMasks;
-use super::super::ring_packing::{MatrixPacking, Preprocessed, RingPacking, Scratch};
+use super::super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use super::collapse::Preprocessor;
 use super::exponents::GENERATOR;
 use super::matrix::{check_entries, matrix_words};
@@ -73,26 +73,10 @@ impl RingPacking for Inspiring {
         last: &[&[Poly<Values>]],
         keys: &[&OnlineKey],
     ) -> Vec<Bodies> {
-        self.finish(online::products(words, keys), packs, last, keys)
+        online::apply(self, words, packs, last, keys)
     }
 
     fn variance(setting: &Setting, gadget: GadgetParams, _: usize) -> f64 {
         setting.packing(gadget)
-    }
-}
-
-impl MatrixPacking for Inspiring {
-    fn vector(key: &OnlineKey) -> (&[u64], u32) {
-        key.vector()
-    }
-
-    fn finish(
-        &self,
-        products: Vec<Vec<u64>>,
-        packs: usize,
-        last: &[&[Poly<Values>]],
-        keys: &[&OnlineKey],
-    ) -> Vec<Bodies> {
-        online::pack(self.setup.ring(), (self.capacity(), packs), products, last, keys)
     }
 }

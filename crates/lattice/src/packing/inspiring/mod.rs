@@ -34,5 +34,5 @@ pub use super::ring_packing::Preprocessed;
 pub use exponents::GENERATOR;
 pub use full::Inspiring;
 pub use matrix::{matrix_words, unit_words};
-pub use online::{OnlineKey, multiply};
+pub use online::{MatrixPacking, OnlineKey, multiply};
 pub use partial::PartialInspiring;

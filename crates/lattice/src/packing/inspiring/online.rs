@@ -13,7 +13,9 @@ use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::super::bodies::Bodies;
+use super::super::error::PackingError;
 use super::super::key::{OnlineKey as Checked, RoundedMatrix};
+use super::super::ring_packing::RingPacking;
 use crate::key_switch::inner_product;
 
 /// A client's packing key, expanded for the online part.
@@ -34,51 +36,78 @@ impl OnlineKey {
         };
         Self { g: g.words.to_vec(), bits: g.bits, h: last.iter().flat_map(|h| h.lift(ring)).collect() }
     }
-
-    /// y_h in values, or nothing.
-    fn last(&self) -> &[Poly<Values>] {
-        &self.h
-    }
-
-    /// y_g, and its bits.
-    pub(super) fn vector(&self) -> (&[u64], u32) {
-        (&self.g, self.bits)
-    }
 }
 
 impl Checked<OnlineKey> {
     /// y_g, which multiplies the matrices of packs.
     pub fn vector(&self) -> &[u64] {
-        self.key.vector().0
+        &self.key.g
     }
 
     /// y_h in values, which multiplies last digits; empty for a partial pack.
     pub fn last(&self) -> &[Poly<Values>] {
-        self.key.last()
+        &self.key.h
     }
 }
 
-/// Returns M·y_g for each key, modulo 2^bits at least. The keys of several clients share one pass over the
-/// matrices, one after another in `tiles`.
-pub(super) fn products(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<Vec<u64>> {
-    let vectors: Vec<&[u64]> = keys.iter().map(|key| &key.g[..]).collect();
-    multiply(tiles, &vectors, keys.iter().map(|key| key.bits).max().unwrap_or(1))
+/// Either packing of this module: y_g of each key multiplies one matrix, whose tiles are the words of all
+/// packs.
+pub trait MatrixPacking: RingPacking<Word = i32, Expanded = OnlineKey> {
+    /// [`RingPacking::pack_bodies`] with the products from `multiply`, which takes y_g of all keys and the
+    /// bits of the products.
+    ///
+    /// # Errors
+    /// The errors of [`RingPacking::pack_words`].
+    fn pack_bodies_by(
+        &self,
+        multiply: impl FnOnce(&[&[u64]], u32) -> Vec<Vec<u64>>,
+        last: &[&[Poly<Values>]],
+        bodies: Vec<Bodies>,
+        keys: &[&Checked<OnlineKey>],
+    ) -> Result<Vec<Bodies>, PackingError> {
+        let Some(packs) = bodies.first().map(Bodies::packs) else {
+            return Ok(Vec::new());
+        };
+        let keys = self.checked(packs, last, keys)?;
+        Ok(self.added(bodies, &terms(self, products(multiply, &keys), packs, last, &keys)))
+    }
 }
 
-/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h, for each key, from
-/// the products M·y_g of `packs` packs of `capacity` rows. `last` holds their last digits, if they have
-/// any.
-pub(super) fn pack(
-    ring: &Ring,
-    (capacity, packs): (usize, usize),
-    products: Vec<Vec<u64>>,
+impl<P: RingPacking<Word = i32, Expanded = OnlineKey>> MatrixPacking for P {}
+
+/// [`RingPacking::apply`]. The keys of several clients share one pass over the matrices in `tiles`.
+pub(super) fn apply(
+    packing: &impl MatrixPacking,
+    tiles: &[i32],
+    packs: usize,
     last: &[&[Poly<Values>]],
     keys: &[&OnlineKey],
 ) -> Vec<Bodies> {
+    let products = products(|vectors, bits| multiply(tiles, vectors, bits), keys);
+    terms(packing, products, packs, last, keys)
+}
+
+/// Returns M·y_g for each key, modulo 2^bits at least.
+fn products(multiply: impl FnOnce(&[&[u64]], u32) -> Vec<Vec<u64>>, keys: &[&OnlineKey]) -> Vec<Vec<u64>> {
+    let vectors: Vec<&[u64]> = keys.iter().map(|key| &key.g[..]).collect();
+    multiply(&vectors, keys.iter().map(|key| key.bits).max().unwrap_or(1))
+}
+
+/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h, for each key. The
+/// rows of products are those of the packs, in order; the last unit may have unused slots. `last` holds the
+/// packs' last digits, if they have any.
+fn terms(
+    packing: &impl MatrixPacking,
+    products: Vec<Vec<u64>>,
+    packs: usize,
+    last: &[&[Poly<Values>]],
+    keys: &[&OnlineKey],
+) -> Vec<Bodies> {
+    let (ring, capacity) = (packing.setup().ring(), packing.capacity());
     let finished = products.into_par_iter().zip(keys).map(|(mut sums, key)| {
         sums.iter_mut().for_each(|sum| *sum &= (1 << key.bits) - 1);
         let mut bodies = Bodies::from_sums(ring, capacity, packs, &sums, key.bits);
-        if !last.is_empty() {
+        if !key.h.is_empty() {
             let switched = last.par_iter().map(|last| ring.inverse(inner_product(ring, last, &key.h)));
             bodies.add_assign(ring, &Bodies::from_polys(capacity, &switched.collect::<Vec<_>>()));
         }

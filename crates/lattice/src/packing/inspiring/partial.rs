@@ -7,7 +7,7 @@ use super::super::bodies::Bodies;
 use super::super::error::PackingError;
 use super::super::key::{RoundedMatrix, Setup};
 use super::super::lwe_masks::LweMasks;
-use super::super::ring_packing::{MatrixPacking, Preprocessed, RingPacking, Scratch};
+use super::super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use super::aggregate::Aggregate;
 use super::collapse::Chain;
 use super::matrix::{self, Slot, check_entries};
@@ -86,28 +86,10 @@ impl RingPacking for PartialInspiring {
         last: &[&[Poly<Values>]],
         keys: &[&OnlineKey],
     ) -> Vec<Bodies> {
-        self.finish(online::products(words, keys), packs, last, keys)
+        online::apply(self, words, packs, last, keys)
     }
 
     fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {
         setting.partial_packing(gadget, capacity)
-    }
-}
-
-impl MatrixPacking for PartialInspiring {
-    fn vector(key: &OnlineKey) -> (&[u64], u32) {
-        key.vector()
-    }
-
-    fn finish(
-        &self,
-        products: Vec<Vec<u64>>,
-        packs: usize,
-        _: &[&[Poly<Values>]],
-        keys: &[&OnlineKey],
-    ) -> Vec<Bodies> {
-        // The rows of units are those of their packs, in order; the last unit may have unused
-        // slots.
-        online::pack(self.setup.ring(), (self.capacity(), packs), products, &[], keys)
     }
 }

@@ -9,8 +9,8 @@ use papir_core::sections::SectionSource;
 use papir_core::{BlobSlice, Division, Progress, Result};
 use papir_kernels::{matvec_i16, matvec_i32};
 use papir_lattice::packing::inspiring::matrix::slots;
-use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring, multiply};
-use papir_lattice::packing::{Bodies, MatrixPacking, OnlineKey};
+use papir_lattice::packing::inspiring::{MatrixPacking, OnlineKey as Expanded, PartialInspiring, multiply};
+use papir_lattice::packing::{Bodies, OnlineKey};
 use papir_lattice::selection::{group_rows, matrix_bytes};
 use rayon::prelude::*;
 

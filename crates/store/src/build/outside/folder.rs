@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use papir_core::scratch::{PreparationRng, Scratch};
-use papir_core::{AlignedBytes, Blob, Result as CoreResult, Shape};
+use papir_core::{AlignedBytes, Blob, Progress, Result as CoreResult, Shape};
 use papir_lookup::outside::{BUCKETS, Runs, Storage};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -205,6 +205,7 @@ impl Scratch for BuildFolder {
         scheme: &'static str,
         parameters: &[u8],
         rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
     ) -> CoreResult<Option<PreparationRng>> {
         let Some((TaskOptions { shards, runner }, records, shape)) = self.tasks.take() else {
             return Ok(None);
@@ -214,7 +215,7 @@ impl Scratch for BuildFolder {
         let absolute = |path: &Path| fs::canonicalize(path).map_err(|source| io("finding", path, source));
         let (folder, records) = (absolute(&self.folder)?, absolute(&records)?);
         let plan = Plan::new((scheme, parameters), (&records, shape), seed, (shards, self.memory))?;
-        for part in plan.run(&folder, runner.as_ref())? {
+        for part in plan.run(&folder, runner.as_ref(), progress)? {
             if self.find(&part)?.is_none() {
                 plan.join(&folder, &part, self.create(&part)?)?;
                 self.finish(&part)?;
