@@ -20,6 +20,8 @@ import pypapir.ray
 SHARDS = 4
 PORT = 8000
 LOOKUPS = 12
+PATIENCE = 30.0
+"""Seconds in which a change must be answered."""
 
 
 def main(program: str, source: Path) -> None:
@@ -52,6 +54,7 @@ def main(program: str, source: Path) -> None:
         whole.join()
         now = ray.get([actor.process.remote() for actor in shards.actors])
         assert len(set(now)) == SHARDS and processes[1] not in now
+        change(program, Path(built.path), url, (key, keys[0]), value)
         shards.close()
         ray.shutdown()
     print(f"The service is whole again: {SHARDS} of {SHARDS} shards, and all {LOOKUPS} lookups were right.")
@@ -64,6 +67,22 @@ def look_up(program: str, url: str, keys: list[str], expected: dict[str, str]) -
         found = subprocess.run([program, "get", url, "--", key], check=True, capture_output=True, text=True)
         assert found.stdout.rstrip("\n") == expected[key], (key, found.stdout)
         print(f"  papir get {url} {key}: {found.stdout.strip()}  ({time.monotonic() - start:.2f} s)")
+
+
+def change(program: str, snapshot: Path, url: str, of: tuple[str, str], value: str) -> None:
+    """Publishes a change as a delta, and waits until the service answers it."""
+    column, key = of
+    changes = snapshot.with_name("changes.csv")
+    changes.write_text(f"{column},{value}\n{key},changed\n")
+    subprocess.run([program, "update", snapshot, "--delta", "--from", changes], check=True, capture_output=True)
+    published = time.monotonic()
+    while True:
+        found = subprocess.run([program, "get", url, "--", key], check=True, capture_output=True, text=True)
+        if found.stdout.strip() == "changed":
+            print(f"a change of {key} is answered {time.monotonic() - published:.1f} s after its delta")
+            return
+        assert time.monotonic() - published < PATIENCE, found.stdout
+        time.sleep(0.2)
 
 
 def wait_until_whole(shards: pypapir.ray.Shards, gone: int, killed: float) -> None:

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use papir_core::erased::Shards;
@@ -20,6 +21,9 @@ use crate::waiting::run;
 
 /// Bytes of a body that any route may take.
 const LEAST_LIMIT: usize = 64 << 10;
+
+/// Time between two looks for a delta.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Machines that a Python function asks: it takes a list of queries, and returns, for each machine, a list
 /// of partial answers.
@@ -43,7 +47,22 @@ fn name_of(error: &PyErr) -> String {
 
 /// `papir serve` without a listener, over machines that a function asks.
 #[pyclass(frozen, module = "pypapir")]
-pub(crate) struct DividedService(Arc<UnboundServer>);
+pub(crate) struct DividedService {
+    server: Arc<UnboundServer>,
+    /// The snapshot of the newest version, beside which deltas are looked for.
+    file: Arc<Mutex<PathBuf>>,
+}
+
+/// Serves the newest delta beside the snapshot, as long as the service exists.
+async fn follow_deltas(name: String, server: Weak<UnboundServer>, file: Arc<Mutex<PathBuf>>) {
+    while let Some(handle) = server.upgrade().map(|server| server.reload_handle()) {
+        let path = file.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Failures are logged and counted by the service.
+        let _ = handle.load_delta(&name, &path).await;
+        drop(handle);
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
 
 /// The database of a snapshot, whose machines `ask` asks.
 fn database(name: &str, path: &Path, ask: Py<PyAny>) -> PyResult<Database> {
@@ -66,9 +85,10 @@ impl DividedService {
         run(py, |_| {
             let database = database(&name, &path, ask)?;
             let _runtime = get_runtime().enter();
-            UnboundServer::new(&config, vec![database])
-                .map(|server| Self(Arc::new(server)))
-                .map_err(of_server)
+            let server = Arc::new(UnboundServer::new(&config, vec![database]).map_err(of_server)?);
+            let file = Arc::new(Mutex::new(path));
+            get_runtime().spawn(follow_deltas(name, Arc::downgrade(&server), Arc::clone(&file)));
+            Ok(Self { server, file })
         })?
     }
 
@@ -76,14 +96,16 @@ impl DividedService {
     fn replace(&self, py: Python<'_>, name: String, path: PathBuf, ask: Py<PyAny>) -> PyResult<()> {
         run(py, |_| {
             let database = database(&name, &path, ask)?;
-            self.0.reload_handle().replace(database).map(drop).map_err(of_server)
+            self.server.reload_handle().replace(database).map_err(of_server)?;
+            *self.file.lock().unwrap_or_else(PoisonError::into_inner) = path;
+            Ok(())
         })?
     }
 
     /// The most bytes of a request's body.
     #[getter]
     fn most_bytes(&self) -> usize {
-        self.0.most_query_bytes().max(LEAST_LIMIT)
+        self.server.most_query_bytes().max(LEAST_LIMIT)
     }
 
     /// Responds to a request: a coroutine for (status, headers, body).
@@ -104,7 +126,7 @@ impl DividedService {
             request = request.header(name.as_slice(), value.as_slice());
         }
         let request = request.body(Bytes::from(body)).map_err(|error| invalid(error.to_string()))?;
-        let server = Arc::clone(&self.0);
+        let server = Arc::clone(&self.server);
         future_into_py(py, async move {
             let (parts, body) = server.respond(request, client).await.into_parts();
             let headers: Vec<(Vec<u8>, Vec<u8>)> = parts

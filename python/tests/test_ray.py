@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -131,12 +132,13 @@ def test_tasks_build_a_snapshot_from_a_dataset(tmp_path: Path) -> None:
         table = pa.table({"word": [f"word {i}" for i in numbers], "meaning": [f"{i:0250d}" for i in numbers]})
         pq.write_table(table, tmp_path / f"words-{part}.parquet")
     paths = [str(tmp_path / f"words-{part}.parquet") for part in range(parts)]
-    out, stages = tmp_path / "words.papir", set()
+    out = tmp_path / "words.papir"
+    stages: set[str] = set()
 
     def seen(stage: str, done: int, of: int) -> None:
         stages.add(stage)
 
-    columns = {"key": "word", "value": "meaning", "memory": 400 << 20}
+    columns: dict[str, Any] = {"key": "word", "value": "meaning", "memory": 400 << 20}
     built = pypapir.ray.build(paths, out, shards=2, options={"num_cpus": 0.5}, progress=seen, **columns)
     assert (built.entries, built.scheme) == (rows, "inspire")
     assert {"encode", "pack"} <= stages

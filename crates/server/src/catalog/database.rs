@@ -75,8 +75,7 @@ impl Database {
         served: Option<&Self>,
     ) -> papir_store::Result<(Self, Files)> {
         const ATTEMPTS: usize = 8;
-        // Deltas are short, and there is no later verification of them.
-        let at_once = OpenOptions { verify: Verify::Load, ..options.clone() };
+        let at_once = of_deltas(options);
         for _ in 0..ATTEMPTS {
             let snapshot = Identity::of(path);
             let base = match served.filter(|served| snapshot.is_some() && served.base.identity == snapshot) {
@@ -94,6 +93,16 @@ impl Database {
         let what = format!("opening {}", path.display());
         let source = std::io::Error::other(format!("it was replaced during each of {ATTEMPTS} attempts"));
         Err(Error::Io { what, source }.into())
+    }
+
+    /// The same snapshot, with the delta that is beside `file` now.
+    ///
+    /// # Errors
+    /// The errors of [`Delta::of`], and [`papir_store::Error::Options`] if only one of them is signed.
+    pub(super) fn with_delta_beside(&self, file: &Path) -> papir_store::Result<Self> {
+        let opened = Delta::of(file, self.base.version, &of_deltas(&OpenOptions::default()))?;
+        let delta = opened.map(|opened| serve_delta(&self.base, opened, file)).transpose()?;
+        Ok(Self { base: Arc::clone(&self.base), delta })
     }
 
     /// Serves a loaded snapshot, without a delta.
@@ -383,6 +392,11 @@ impl Database {
             })
             .collect()
     }
+}
+
+/// The options for deltas: they are short, and there is no later verification of them.
+fn of_deltas(options: &OpenOptions) -> OpenOptions {
+    OpenOptions { verify: Verify::Load, ..options.clone() }
 }
 
 /// Serves a delta beside its base. Refuses one that is not signed beside a signed base, and a base whose

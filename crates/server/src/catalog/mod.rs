@@ -245,22 +245,33 @@ impl Catalog {
         slot.see(slot.files(path));
         let refreshed = refreshed.map_err(|error| not_loaded(name, path, error));
         let opened = refreshed.and_then(|()| self.open_checked(name, (path, path), slot.newest().as_deref()));
-        let before = slot.newest().map(|newest| newest.version());
-        let mut waited = None;
-        let outcome = opened.map(|(database, files)| {
+        let opened = opened.map(|(database, files)| {
             slot.see(files);
-            let arrived = database.delta().filter(|delta| Some(delta.version) != before);
-            waited = arrived.and_then(|delta| delta.arrived).map(since);
-            slot.swap(database)
+            database
         });
-        if let Ok(version) = &outcome {
-            tracing::info!(database = name, %version, "loaded");
-            memory::report(name, &slot.views());
-        }
+        let (outcome, waited) = slot.put(name, opened);
         if let Some(error) = &unreachable {
             tracing::warn!(database = name, %error, "the store cannot be reached: its last copy is served");
         }
         Reloaded { name: name.to_owned(), outcome, unreachable, waited }
+    }
+
+    /// Serves the delta that is beside `file` now, of the snapshot that is served under this name. `None` if
+    /// there is none, or if it was loaded before. A delta that is removed is still served: its changes
+    /// are in a later snapshot, and not in this one.
+    pub(crate) fn load_delta(&self, name: &str, file: &Path) -> Option<Reloaded> {
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.slots.get(name)?;
+        let (newest, seen) = (slot.newest()?, slot.files(file));
+        if seen.delta.is_none() || seen.delta == slot.seen().delta {
+            return None;
+        }
+        slot.see(seen);
+        let opened = newest.with_delta_beside(file).map_err(|error| not_loaded(name, file, error));
+        let (outcome, waited) = slot.put(name, opened);
+        let loaded = Reloaded { name: name.to_owned(), outcome, unreachable: None, waited };
+        log_failures(std::slice::from_ref(&loaded));
+        Some(loaded)
     }
 
     /// Updates a file from its store. If that fails at the start, a copy from earlier will do: every
@@ -355,6 +366,22 @@ impl Slot {
 
     fn views(&self) -> Vec<VersionView> {
         self.versions.read().unwrap_or_else(PoisonError::into_inner).views(Instant::now())
+    }
+
+    /// Serves a database that was opened. Returns its version, and the time since the first change of a
+    /// new delta arrived.
+    fn put(&self, name: &str, opened: Result<Database, Error>) -> (Result<Version, Error>, Option<Duration>) {
+        let before = self.newest().map(|newest| newest.version());
+        let database = match opened {
+            Ok(database) => database,
+            Err(error) => return (Err(error), None),
+        };
+        let arrived = database.delta().filter(|delta| Some(delta.version) != before);
+        let waited = arrived.and_then(|delta| delta.arrived).map(since);
+        let version = self.swap(database);
+        tracing::info!(database = name, %version, "loaded");
+        memory::report(name, &self.views());
+        (Ok(version), waited)
     }
 
     fn swap(&self, database: Database) -> Version {

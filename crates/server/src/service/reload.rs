@@ -1,5 +1,6 @@
 //! Reload: loads snapshots again and swaps them in, on request and on SIGHUP.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -43,6 +44,20 @@ impl ReloadHandle {
     pub async fn load(&self, name: &str) -> Result<Vec<Reloaded>, Error> {
         let name = name.to_owned();
         load_with(&self.app, move |catalog| Loads { databases: catalog.load_named(&[name]), set: None }).await
+    }
+
+    /// Serves the delta that is now beside `file`, of the snapshot that is served under this name, for a
+    /// database that the program replaces. Returns nothing if there is none, or if it was loaded before.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the loading task ended abnormally.
+    pub async fn load_delta(&self, name: &str, file: &Path) -> Result<Vec<Reloaded>, Error> {
+        let (name, file) = (name.to_owned(), file.to_owned());
+        load_with(&self.app, move |catalog| Loads {
+            databases: catalog.load_delta(&name, &file).into_iter().collect(),
+            set: None,
+        })
+        .await
     }
 
     /// Reports that the database gets no new versions any more, as a failed load does.

@@ -33,7 +33,7 @@ fn publish_by(file: &Path, salt: &str, set: &[u64], deleted: &[u64], sign: Optio
     update_delta(&options, None, &mut rng(), &NoProgress).unwrap().unwrap();
 }
 
-fn merge_delta(file: &Path, sign: Option<Sign>) {
+pub(crate) fn merge_delta(file: &Path, sign: Option<Sign>) {
     let rates = UpdateOptions::new(file, file).rates;
     let options = MergeOptions { file: file.to_owned(), keep: None, rates, sign };
     merge(&options, &mut rng(), &NoProgress).unwrap();

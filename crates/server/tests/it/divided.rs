@@ -1,5 +1,6 @@
 //! Databases on several machines behind the unchanged interface.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,8 +10,11 @@ use papir_core::sections::MemorySections;
 use papir_core::{Error, NoProgress, Result};
 use papir_schemes::registry;
 use papir_server::{Database, ServerConfig, UnboundServer};
+use papir_store::{Snapshot, division_of, open_shard};
 use ureq::http::Request;
 
+use crate::deltas::{merge_delta, publish};
+use crate::support::files::build_with;
 use crate::support::{Reply, Running, config, key, lookup_of, prepared_keys, value};
 
 /// Shards in this process, of which the first fails the next `failures` times.
@@ -58,6 +62,43 @@ fn clients_look_up_keys_and_wait_for_a_shard_that_is_away() {
         server.handle.replace(divided(scheme, "new", &failures)).unwrap();
         assert_eq!(connection.get_key(&key(3)).unwrap(), Some(value(3, "new")));
     }
+}
+
+/// The slices of a snapshot, each on a machine of its own.
+fn of_file(file: &Path) -> Database {
+    let (_, division) = division_of(file).unwrap();
+    let ranges = division.split(division.slices().min(3)).unwrap().into_iter();
+    let shards = ranges.map(|range| open_shard(file, range).unwrap()).collect();
+    let shards = Box::new(Local { shards, failures: Arc::default() });
+    Database::from_snapshot("words", Snapshot::open_divided(file, shards).unwrap()).unwrap()
+}
+
+#[test]
+fn a_delta_is_answered_beside_the_slices() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = build_with("simple", directory.path(), "words.papir", 50, "a");
+    let server = Running::start(config(), vec![of_file(&file)]);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let load = || runtime.block_on(server.handle.load_delta("words", &file)).unwrap();
+    assert!(load().is_empty(), "there is no delta");
+    publish(&file, "b", &[7, 60], &[8]);
+    let loaded = load();
+    assert!(loaded.len() == 1 && loaded[0].outcome.is_ok(), "{loaded:?}");
+    assert!(load().is_empty(), "it is loaded already");
+    let mut connection = Connection::open(&server.url(), None).unwrap();
+    let keys = [7, 8, 9, 60, 61].map(key);
+    let expected = [Some(value(7, "b")), None, Some(value(9, "a")), Some(value(60, "b")), None];
+    assert_eq!(connection.get_keys(&keys).unwrap(), expected);
+    publish(&file, "c", &[9], &[]);
+    assert_eq!(load().len(), 1);
+    assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));
+    // The machines have the slices of the snapshot from before the merge, so its delta stays.
+    merge_delta(&file, None);
+    assert!(load().is_empty());
+    assert_eq!(connection.get_keys(&keys[..2]).unwrap(), expected[..2]);
+    server.handle.replace(of_file(&file)).unwrap();
+    assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));
+    assert!(load().is_empty(), "the merged snapshot has no delta");
 }
 
 /// The response to a request of a client on this machine.

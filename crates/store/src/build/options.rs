@@ -241,8 +241,8 @@ impl BuildOptions {
     /// Refuses options that contradict each other.
     pub(super) fn check(&self) -> Result<()> {
         self.check_key()?;
-        self.check_memory()?;
         self.check_tasks()?;
+        self.check_memory()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
         if self.given.is_some() && self.format.is_some() {

@@ -11,7 +11,12 @@ use super::{key, rng, value};
 
 /// A snapshot `name` of `count` keys in scheme `plain`.
 pub fn build(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
-    build_by(directory, name, count, salt, None)
+    build_by("plain", directory, name, (count, salt), None)
+}
+
+/// Like [`build`], with another scheme.
+pub fn build_with(scheme: &str, directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
+    build_by(scheme, directory, name, (count, salt), None)
 }
 
 /// The key of the owner who signs the databases of the tests.
@@ -23,10 +28,16 @@ pub fn owner() -> SigningKey {
 /// Like [`build`], signed by [`owner`] at this time. An existing file's log is continued.
 pub fn build_signed(directory: &Path, name: &str, salt: &str, time: u64) -> PathBuf {
     let sign = Sign { time: Some(time), ..Sign::new(owner()) };
-    build_by(directory, name, 50, salt, Some(sign))
+    build_by("plain", directory, name, (50, salt), Some(sign))
 }
 
-fn build_by(directory: &Path, name: &str, count: u64, salt: &str, sign: Option<Sign>) -> PathBuf {
+fn build_by(
+    scheme: &str,
+    directory: &Path,
+    name: &str,
+    (count, salt): (u64, &str),
+    sign: Option<Sign>,
+) -> PathBuf {
     let (source, out) = (directory.join("source.csv"), directory.join(name));
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let lines: String = (0..count).map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt)))).collect();
@@ -34,7 +45,7 @@ fn build_by(directory: &Path, name: &str, count: u64, salt: &str, sign: Option<S
     let options = BuildOptions {
         key: Some("key".into()),
         values: vec!["value".into()],
-        scheme: "plain".into(),
+        scheme: scheme.into(),
         allow_not_private: true,
         sign,
         ..BuildOptions::new(source, &out)
