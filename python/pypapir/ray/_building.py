@@ -69,7 +69,10 @@ def build(
     # Ray Data is slow to import, and only needed here.
     import ray.data
 
-    rows = dataset if isinstance(dataset, ray.data.Dataset) else ray.data.read_parquet(dataset)
+    if isinstance(dataset, ray.data.Dataset):
+        rows = dataset
+    else:
+        rows = ray.data.read_parquet(dataset if isinstance(dataset, str) else list(dataset))
     if columns := [*([key] if key else []), *values]:
         rows = rows.select_columns(columns)
     chosen = {"num_cpus": 1, "max_retries": RETRIES, **(options or {})}
@@ -103,7 +106,7 @@ def _stream(rows: "Dataset") -> pa.RecordBatchReader:
     schema = rows.schema()
     if schema is None:
         raise _native.Error("the dataset has no rows: expected at least one")
-    blocks = rows.iter_batches(batch_format="pyarrow", batch_size=1 << 16)
+    blocks: Any = rows.iter_batches(batch_format="pyarrow", batch_size=1 << 16)
     batches = (batch for block in blocks for batch in block.to_batches())
     return pa.RecordBatchReader.from_batches(schema.base_schema, batches)
 

@@ -24,6 +24,8 @@ mod signed;
 mod socket;
 mod world;
 
+use std::thread;
+
 use scripts::Script;
 use socket::Transport;
 use world::World;
@@ -107,7 +109,12 @@ fn play(name: &str, scripts: &[Script]) {
     let over_http = if name == "simple" { 1 } else { SOME };
     assert!(name != "simple" || world.sides.iter().all(|side| side.keeps_copies()), "no script has a copy");
     for side in &world.sides {
-        scripts.iter().for_each(|script| runs::compare(&world, side, script));
+        // On two threads: the slowest scheme is the last to be tested, and would need one alone.
+        thread::scope(|scope| {
+            for half in scripts.chunks(scripts.len().div_ceil(2)) {
+                scope.spawn(|| half.iter().for_each(|script| runs::compare(&world, side, script)));
+            }
+        });
         scripts
             .iter()
             .step_by(over_http)
