@@ -3,6 +3,7 @@
 import importlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,13 @@ def versions_switch(old: pypapir.ray.Shards, snapshot: Path, connected: pypapir.
     pypapir.build({f"word {i}": f"other {i}" * 40 for i in range(4000)}, newer, scheme="simple")
     new = pypapir.ray.Shards.start(newer, 2, options={"num_cpus": 0.5})
     url = pypapir.ray.serve(new, name="words", port=PORT, keep_old=60)
-    assert pypapir.connect(url, cache=False).get("word 3999") == b"other 3999" * 40
+    fresh = pypapir.connect(url, cache=False)
+    assert fresh.get("word 3999") == b"other 3999" * 40
+    publish_delta(newer, "word 3999,changed")
+    end = time.monotonic() + 60
+    while pypapir.connect(url, cache=False).get("word 3999") != b"changed":
+        assert time.monotonic() < end
+        time.sleep(0.2)
     assert connected.get("word 3999") == b"meaning 3999" * 40, "of its version"
     # What is served stays, and the rest is closed when its time has come.
     keeper = pypapir.ray._keeper.keeper()
@@ -74,6 +81,14 @@ def versions_switch(old: pypapir.ray.Shards, snapshot: Path, connected: pypapir.
     with pytest.raises(ValueError, match="tls_cert: expected"):
         pypapir.ray.serve(new, name="words", port=PORT, tls_cert="cert.pem")
     new.close()
+
+
+def publish_delta(snapshot: Path, row: str) -> None:
+    """Publishes a change beside a snapshot."""
+    changes = snapshot.with_name("changes.csv")
+    changes.write_text(f"word,meaning\n{row}\n")
+    of = ["--from", str(changes), "--key", "word", "--value", "meaning"]
+    subprocess.run([os.environ["PAPIR"], "update", str(snapshot), "--delta", *of], check=True)
 
 
 @pytest.mark.usefixtures("cluster")

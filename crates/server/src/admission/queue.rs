@@ -106,10 +106,20 @@ impl<W: Batchable> Queue<W> {
 
     /// Turns and positions of the requests with whose key a batch may start, in the order of their turns.
     fn turns(&self, running: &[usize]) -> Vec<(usize, usize)> {
+        let mut waiting: HashMap<usize, usize> = HashMap::new();
+        self.waiting.iter().for_each(|(_, work)| *waiting.entry(work.batch_key()).or_default() += 1);
+        let may_start = |work: &W| {
+            let key = work.batch_key();
+            match running.iter().filter(|&&running| running == key).count() {
+                0 => true,
+                // Of few requests, two small batches take longer than one after the other.
+                batches => batches < work.batches_at_once() && waiting[&key] >= 2 * MIN_LIMIT,
+            }
+        };
         let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
         let mut order: Vec<(usize, usize)> = Vec::with_capacity(self.waiting.len());
         for (index, (_, work)) in self.waiting.iter().enumerate() {
-            if running.iter().filter(|&&key| key == work.batch_key()).count() < work.batches_at_once() {
+            if may_start(work) {
                 let turn = turns.entry(work.client()).or_default();
                 order.push((*turn, index));
                 *turn += 1;
@@ -236,12 +246,14 @@ mod tests {
     #[test]
     fn two_batches_of_a_key_run_at_the_same_time_if_it_allows() {
         let mut queue = Queue::default();
-        for _ in 0..2 {
+        for _ in 0..2 * MIN_LIMIT {
             queue.push(Twice);
         }
         assert!(queue.take_batch(&[3, 3]).is_none());
         let (key, batch) = queue.take_batch(&[3, 7]).unwrap();
         assert_eq!((key, batch.len()), (3, 1));
+        assert!(queue.take_batch(&[3, 7]).is_none(), "too few wait");
+        assert!(queue.take_batch(&[7]).is_some());
     }
 
     #[test]

@@ -36,7 +36,8 @@ const PLAN: &str = "tasks.json";
 /// Runs the tasks of a build.
 pub trait RunTasks: Send + Sync {
     /// Calls [`encode_task`] for all numbers below `tasks.encode`, on any machine, and once all of
-    /// them have ended, [`prepare_task`] for all below `tasks.prepare`.
+    /// them have ended, [`prepare_task`] for all below `tasks.prepare`. Reports to `progress` how many
+    /// are done.
     ///
     /// # Errors
     /// The first error of a task.
@@ -85,7 +86,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans tasks that need at most about a quarter of `memory` bytes each.
+    /// Plans as many tasks of each kind as there are shards; more if the share of one in the records is
+    /// longer than a quarter of `memory` bytes.
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::division`], [`ErasedScheme::column_ranges`] and
