@@ -7,8 +7,7 @@ use crate::{AlignedBytes, Blob, Progress, Result};
 /// Randomness of a preparation.
 pub type PreparationRng = Box<dyn CryptoRng>;
 
-/// The part of a preparation's part that belongs to some slices. A part is the pieces of all slices, in
-/// their order.
+/// The bytes of a part that belong to some slices. The whole part is the pieces of all slices, in order.
 pub struct Piece {
     /// The part's name.
     pub part: String,
