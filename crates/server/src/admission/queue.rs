@@ -137,6 +137,7 @@ impl<W: Batchable> Queue<W> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
