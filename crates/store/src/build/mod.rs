@@ -213,7 +213,7 @@ fn build_for(
     let mut folder = BuildFolder::open(options, memory, rng)?;
     let mut rng = folder.rng();
     let content = outside::read(options, preparation.bucket, &mut folder, &mut rng, progress)?;
-    folder.divide_by(options, content.records.shape());
+    folder.divide_by(options, outside::records_part(options), content.records.shape());
     let report = finish.run(content, &mut folder, &mut rng, progress)?;
     folder.remove();
     Ok(report)

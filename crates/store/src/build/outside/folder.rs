@@ -8,13 +8,11 @@ use std::time::UNIX_EPOCH;
 
 use papir_core::scratch::{PreparationRng, Scratch};
 use papir_core::{AlignedBytes, Blob, Progress, Result as CoreResult, Shape};
-use papir_lookup::outside::{BUCKETS, Runs, Storage};
+use papir_lookup::outside::{Runs, Storage};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::read::is_raw_file;
 use super::runs::RunFile;
-use super::stored::RECORDS;
 use crate::build::options::BuildOptions;
 use crate::build::random::{BuildRng, SEED_BYTES};
 use crate::build::tasks::{Plan, TaskOptions, UNFINISHED};
@@ -146,13 +144,10 @@ impl BuildFolder {
         self.find(name)?.ok_or_else(|| failed(ErrorKind::NotFound.into()))
     }
 
-    /// Has the tasks of the options, if there are any, prepare the parts from records that were read.
-    pub(in crate::build) fn divide_by(&mut self, options: &BuildOptions, shape: Shape) {
-        let records = match (is_raw_file(options), options.keyed()) {
-            (true, _) => options.source.clone(),
-            (false, true) => self.path(BUCKETS),
-            (false, false) => self.path(RECORDS),
-        };
+    /// Has the tasks of the options, if there are any, prepare the parts from records that were read: those
+    /// of a part, or of the source.
+    pub(in crate::build) fn divide_by(&mut self, options: &BuildOptions, part: Option<&str>, shape: Shape) {
+        let records = part.map_or_else(|| options.source.clone(), |part| self.path(part));
         self.tasks = options.tasks.clone().map(|tasks| (tasks, records, shape));
     }
 

@@ -10,4 +10,4 @@ mod runs;
 mod stored;
 
 pub(super) use folder::BuildFolder;
-pub(super) use read::read;
+pub(super) use read::{read, records_part};

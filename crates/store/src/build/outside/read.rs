@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use papir_core::scratch::Scratch;
 use papir_core::{Error as CoreError, Progress, Shape};
-use papir_lookup::outside::{self, EntryRuns, SpilledTable};
+use papir_lookup::outside::{self, BUCKETS, EntryRuns, SpilledTable};
 use papir_lookup::{Entry, TableOptions};
 
 use super::folder::BuildFolder;
@@ -45,8 +45,17 @@ pub(in crate::build) fn read(
     Ok(content)
 }
 
+/// The part with the records that [`read`] returns; `None` if they are in the source.
+pub(in crate::build) fn records_part(options: &BuildOptions) -> Option<&'static str> {
+    match (is_raw_file(options), options.keyed()) {
+        (true, _) => None,
+        (false, true) => Some(BUCKETS),
+        (false, false) => Some(RECORDS),
+    }
+}
+
 /// Returns whether the source is the file of the records itself.
-pub(super) fn is_raw_file(options: &BuildOptions) -> bool {
+fn is_raw_file(options: &BuildOptions) -> bool {
     options.format() == Format::Raw && !is_stream(&options.source)
 }
 
