@@ -209,6 +209,7 @@ impl Error {
         Self::Options { found: found.into(), expected: expected.into() }
     }
 }
+
 /// The error of an operation on a file, such as "writing".
 pub(crate) fn io(doing: &str, path: &Path, source: std::io::Error) -> papir_core::Error {
     papir_core::Error::Io { what: format!("{doing} {}", path.display()), source }

@@ -6,9 +6,12 @@
 //! | step | by | files |
 //! |---|---|---|
 //! | read the source | the build | the records, `tasks.json` |
-//! | encode a range of columns | a task each | `columns-I` |
-//! | prepare a range of slices | a task each | `PART.slices-J`, `slices-J` |
+//! | encode a range of columns | a task each | `columns-I-of-N` |
+//! | prepare a range of slices | a task each | `PART.slices-J-of-M`, then `slices-J-of-M` with the names of parts |
 //! | join the slices of each part | the build | the parts |
+//!
+//! The names have the numbers of tasks, so that a build which continues with other numbers finds nothing
+//! that belongs to other ranges.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -150,18 +153,18 @@ impl Plan {
         progress: &dyn Progress,
     ) -> CoreResult<Vec<String>> {
         self.write(folder)?;
-        let done = |task: usize| folder.join(slices_file(task)).exists();
+        let done = |task: usize| folder.join(self.slices_file(task)).exists();
         if !(0..self.prepare).all(done) {
             let tasks = Tasks { folder: folder.to_owned(), encode: self.encode, prepare: self.prepare };
             runner.run(&tasks, progress)?;
         }
-        names(folder, 0)
+        self.names(folder)
     }
 
-    /// Writes the pieces of a part to its file, and removes them.
+    /// Writes the pieces of a part to its file.
     pub(super) fn join(&self, folder: &Path, part: &str, mut file: File) -> CoreResult<()> {
         for task in 0..self.prepare {
-            let path = folder.join(piece_file(part, task));
+            let path = folder.join(self.piece_file(part, task));
             let copied = File::open(&path).and_then(|mut piece| std::io::copy(&mut piece, &mut file));
             copied.map_err(|source| io("joining", &path, source))?;
         }
@@ -171,15 +174,34 @@ impl Plan {
     /// Removes the pieces of a part that is complete.
     pub(super) fn remove_pieces(&self, folder: &Path, part: &str) {
         for task in 0..self.prepare {
-            let _ = fs::remove_file(folder.join(piece_file(part, task)));
+            let _ = fs::remove_file(folder.join(self.piece_file(part, task)));
         }
     }
 
     /// Removes the encoded columns.
     pub(super) fn remove_columns(&self, folder: &Path) {
         for task in 0..self.encode {
-            let _ = fs::remove_file(folder.join(columns_file(task)));
+            let _ = fs::remove_file(folder.join(self.columns_file(task)));
         }
+    }
+
+    /// The names of all parts, as the first task has written them.
+    fn names(&self, folder: &Path) -> CoreResult<Vec<String>> {
+        let path = folder.join(self.slices_file(0));
+        let text = fs::read_to_string(&path).map_err(|source| io("reading", &path, source))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    fn columns_file(&self, task: usize) -> String {
+        format!("columns-{task}-of-{}", self.encode)
+    }
+
+    fn slices_file(&self, task: usize) -> String {
+        format!("slices-{task}-of-{}", self.prepare)
+    }
+
+    fn piece_file(&self, part: &str, task: usize) -> String {
+        format!("{}.{}", part.replace('/', "-"), self.slices_file(task))
     }
 }
 
@@ -189,7 +211,8 @@ impl Plan {
 /// The errors of [`ErasedScheme::encode_columns`], [`CoreError::OutOfBounds`] for a task that does not
 /// exist, and [`CoreError::Io`].
 pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
-    let (plan, name) = (Plan::read(folder)?, columns_file(task));
+    let plan = Plan::read(folder)?;
+    let name = plan.columns_file(task);
     if folder.join(&name).exists() {
         return Ok(());
     }
@@ -206,46 +229,28 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
 /// # Errors
 /// The errors of [`ErasedScheme::prepare_slices`] and [`encode_task`].
 pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
-    let (plan, name) = (Plan::read(folder)?, slices_file(task));
+    let plan = Plan::read(folder)?;
+    let name = plan.slices_file(task);
     if folder.join(&name).exists() {
         return Ok(());
     }
     let (scheme, parameters) = (plan.scheme()?, &plan.parameters);
     let slices = range(scheme.division(parameters)?.split(plan.prepare)?, task)?;
-    let encoded = (0..plan.encode).map(|task| map_blob(&folder.join(columns_file(task))));
+    let encoded = (0..plan.encode).map(|task| map_blob(&folder.join(plan.columns_file(task))));
     let encoded = encoded.collect::<CoreResult<Vec<Blob>>>()?;
     let pieces = scheme.prepare_slices(parameters, slices, &encoded, &mut plan.rng(), progress)?;
     let mut parts = Vec::with_capacity(pieces.len());
     for Piece { part, bytes } in pieces {
-        publish(folder, &piece_file(&part, task), &bytes)?;
+        publish(folder, &plan.piece_file(&part, task), &bytes)?;
         parts.push(part);
     }
     publish(folder, &name, parts.join("\n").as_bytes())
-}
-
-/// The names of the parts of which a task has prepared pieces.
-fn names(folder: &Path, task: usize) -> CoreResult<Vec<String>> {
-    let path = folder.join(slices_file(task));
-    let text = fs::read_to_string(&path).map_err(|source| io("reading", &path, source))?;
-    Ok(text.lines().map(str::to_owned).collect())
 }
 
 fn range<T>(ranges: Vec<T>, task: usize) -> CoreResult<T> {
     let all = ranges.len();
     let found = ranges.into_iter().nth(task);
     found.ok_or_else(|| CoreError::out_of_bounds("the number of a task", task as u64, format!("below {all}")))
-}
-
-fn columns_file(task: usize) -> String {
-    format!("columns-{task}")
-}
-
-fn slices_file(task: usize) -> String {
-    format!("slices-{task}")
-}
-
-fn piece_file(part: &str, task: usize) -> String {
-    format!("{}.slices-{task}", part.replace('/', "-"))
 }
 
 /// Writes a file that appears once it is complete and durable. Several tasks may write the same one.

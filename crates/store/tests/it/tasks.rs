@@ -1,6 +1,7 @@
 //! Builds whose matrices are prepared by tasks.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -125,12 +126,53 @@ fn a_build_continues_with_the_tasks_that_are_missing() {
     assert!(error.to_string().contains("a lost machine"), "{error}");
     let tasks = failing.seen.lock().unwrap()[0].clone();
     let kept = files(&tasks.folder);
-    assert!(kept.contains(&"slices-0".to_owned()) && !kept.contains(&"slices-1".to_owned()), "{kept:?}");
+    assert!(
+        kept.contains(&"slices-0-of-3".to_owned()) && !kept.contains(&"slices-1-of-3".to_owned()),
+        "{kept:?}"
+    );
     let again = Arc::new(Threads::default());
     build_narrow(&by_tasks(&options, 3, &again), 9).unwrap();
     let snapshot = Snapshot::open(&options.out).unwrap();
     assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
     assert!(!tasks.folder.exists());
+
+    // With other numbers of tasks, nothing of the interrupted build is taken for a part of this one.
+    build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
+    build_narrow(&by_tasks(&options, 4, &again), 9).unwrap();
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
+}
+
+/// Ends a build where its records are encoded.
+struct EndsAtEncoding;
+
+impl Progress for EndsAtEncoding {
+    fn stage(&self, name: &str, _total: u64) {
+        if name == "encode" {
+            resume_unwind(Box::new(()));
+        }
+    }
+
+    fn advance(&self, _steps: u64) {}
+}
+
+#[test]
+fn a_build_without_tasks_continues_none_with_tasks() {
+    let folder = folder();
+    let options = words(folder.path());
+    let failing = Arc::new(Threads { fails_at: Some(1), ..Threads::default() });
+    build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
+    let beside = failing.seen.lock().unwrap()[0].folder.clone();
+    assert!(files(&beside).contains(&"slices-0-of-3".to_owned()));
+    // Its parts would have other random bytes.
+    let alone = BuildOptions { memory: Some(least_memory()), ..options };
+    let ended = catch_unwind(AssertUnwindSafe(|| build(&alone, &mut rng(1), &EndsAtEncoding).map(drop)));
+    assert!(ended.is_err());
+    let kept = files(&beside);
+    assert!(
+        kept.contains(&"buckets".to_owned()) && !kept.iter().any(|name| name.contains("of-3")),
+        "{kept:?}"
+    );
 }
 
 #[test]

@@ -241,6 +241,8 @@ fn identity(options: &BuildOptions) -> Option<String> {
     }
     let source = fs::canonicalize(&options.source).ok()?;
     let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    // Tasks draw other random bytes than a build without them, whoever runs them.
+    let by_tasks = options.tasks.is_some();
     // Neither the place of the snapshot nor its signature changes a part.
     let options = BuildOptions {
         source,
@@ -253,5 +255,6 @@ fn identity(options: &BuildOptions) -> Option<String> {
         tasks: None,
         ..options.clone()
     };
-    Some(format!("{} {} {changed:?} {options:?}", env!("CARGO_PKG_VERSION"), metadata.len()))
+    let (program, bytes) = (env!("CARGO_PKG_VERSION"), metadata.len());
+    Some(format!("{program} {bytes} {changed:?} {by_tasks} {options:?}"))
 }
