@@ -36,7 +36,7 @@ pub(crate) struct Capacity {
     pub(crate) threads: usize,
     /// Batches that run at the same time, at least 1.
     pub(crate) concurrent: usize,
-    /// The most batches that requests could form at the same time.
+    /// No more batches than this run at the same time; at least the number of distinct batch keys.
     pub(crate) batches: usize,
     /// Requests that may wait in addition to `concurrent`.
     pub(crate) queued: usize,
@@ -47,9 +47,9 @@ pub(crate) struct Capacity {
 /// A request takes its place when its body is whole. If all places are taken, the client with the
 /// most places gives one up to a client with fewer.
 ///
-/// A request starts at once if a thread pool is free and no other batch with its key, or no more
-/// than [`Batchable::batches_at_once`] allows, is running. Otherwise it waits, and is answered in a
-/// batch when a pool becomes free.
+/// A request starts at once if a thread pool is free and no batch with its key is running.
+/// Otherwise it waits, and is answered in a batch when a pool becomes free, or once enough wait for
+/// another batch where [`Batchable::batches_at_once`] allows one.
 pub(crate) struct Executor<W: Work> {
     shared: Arc<Shared<W>>,
     places: Arc<Places>,

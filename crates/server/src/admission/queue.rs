@@ -70,8 +70,9 @@ impl<W: Batchable> Queue<W> {
         self.waiting.remove(index).map(|(_, work)| work)
     }
 
-    /// Takes the next batch, with its key, among the keys of which `running` has fewer than
-    /// [`Batchable::batches_at_once`]. `None` if no such request waits.
+    /// Takes the next batch, with its key, among the keys not in `running`, and those of which it has
+    /// fewer than [`Batchable::batches_at_once`] while at least twice [`MIN_LIMIT`] requests wait. `None`
+    /// if no such request waits.
     ///
     /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more,
     /// and stops at the first that does not fit. Taking half keeps batches of even size: if clients

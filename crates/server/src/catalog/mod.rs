@@ -346,6 +346,12 @@ impl Catalog {
         let Some(slot) = self.slots.get(database.name()) else {
             return Err(Error::UnknownDatabase { name: database.name().to_owned(), known: self.listed() });
         };
+        // A delta of the version before that is being loaded must not take the place of this one.
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.path.is_none() {
+            // Its delta was seen beside another version, or not at all.
+            slot.see(Files::default());
+        }
         Ok(slot.swap(database))
     }
 

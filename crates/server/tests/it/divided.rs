@@ -92,6 +92,9 @@ fn a_delta_is_answered_beside_the_slices() {
     publish(&file, "c", &[9], &[]);
     assert_eq!(load().len(), 1);
     assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));
+    server.handle.replace(of_file(&file)).unwrap();
+    assert_eq!(load().len(), 1, "the same snapshot, served anew without its delta");
+    assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));
     // The machines have the slices of the snapshot from before the merge, so its delta stays.
     merge_delta(&file, None);
     assert!(load().is_empty());
