@@ -40,7 +40,7 @@ mod transport;
 
 #[cfg(feature = "blocking")]
 pub use blocking::{Connection, Probe, Registrations, detail, fetch_log, probe, ready};
-pub use core::{CheckpointSettings, Costs, Freshness, MoreSchemes, Pin, Rotation, ShownLog, Token, Watcher};
+pub use core::{CheckpointSettings, Costs, Freshness, Pin, Rotation, Schemes, ShownLog, Token, Watcher};
 pub use error::{Error, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};

@@ -1,12 +1,11 @@
 //! Chooses a database, and fetches its description and public part.
 
 use papir_checkpoint::{Accepted, Base};
-use papir_core::erased::{ErasedClient, ErasedScheme, scheme_of_public};
+use papir_core::erased::{ErasedClient, scheme_of_public};
 use papir_core::{NotPrivate, Privacy, Version};
 use papir_lookup::delta::DeltaPart;
 use papir_lookup::{Bundle, Lookup, Root};
 use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, path};
-use papir_schemes::registry;
 
 use super::checkpoints::{OwnerTrust, Verdict, wait_for_newer};
 use super::costs::Costs;
@@ -306,12 +305,6 @@ fn check_root(url: &str, lookup: &Lookup, settings: &Settings) -> Result<()> {
     }
 }
 
-/// The scheme with this number, from the registry or the settings.
-fn scheme_of(id: u16, settings: &Settings) -> Result<&'static dyn ErasedScheme> {
-    let more = settings.schemes.0.iter().find(|scheme| scheme.id() == id);
-    Ok(more.map_or_else(|| registry::by_id(id), |scheme| Ok(*scheme))?)
-}
-
 /// Builds a lookup client from a public part.
 fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
@@ -324,16 +317,15 @@ fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
 /// Checks after every fetch that the scheme is private: a server must not be able to switch to a
 /// scheme that reveals the query.
 fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn ErasedClient>> {
-    let scheme = scheme_of(scheme_of_public(scheme_public)?, settings)?;
+    let scheme = settings.schemes.by_id(scheme_of_public(scheme_public)?)?;
     match scheme.privacy() {
         Privacy::NotPrivate(reason) if !settings.allow_not_private => {
             Err(papir_core::Error::NotPrivate { scheme: scheme.name(), reason }.into())
         }
         _ => {
-            // `allow_insecure` does not affect a private scheme.
-            let scheme =
-                scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(settings.owner_key.as_ref());
-            Ok(scheme.client(scheme_public)?)
+            // The acknowledgement does not affect a private scheme.
+            let (acknowledgement, owner) = (Some(NotPrivate::acknowledged()), settings.owner_key.as_ref());
+            Ok(scheme.client_with(scheme_public, acknowledgement, owner)?)
         }
     }
 }

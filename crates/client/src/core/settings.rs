@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
-use papir_core::erased::ErasedScheme;
+use papir_core::erased::{ErasedClientScheme, ErasedScheme};
 use papir_core::{NoProgress, OwnerKey, Progress};
 use papir_lookup::Root;
+use papir_schemes::registry;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -33,8 +34,8 @@ pub struct Settings {
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
-    /// Additional schemes, besides those of the registry.
-    pub schemes: MoreSchemes,
+    /// The schemes whose databases this session may use.
+    pub schemes: Schemes,
     /// Receives the progress of long work on the client.
     pub watcher: Watcher,
 }
@@ -159,13 +160,57 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Schemes outside the registry, for tests and experiments.
-#[derive(Clone, Default)]
-pub struct MoreSchemes(pub Vec<&'static dyn ErasedScheme>);
+/// The schemes whose databases a session may use.
+#[derive(Clone)]
+pub struct Schemes {
+    listed: Vec<&'static dyn ErasedClientScheme>,
+    registered: Option<ById>,
+}
 
-impl fmt::Debug for MoreSchemes {
+/// The scheme with a number.
+type ById = fn(u16) -> papir_core::Result<&'static dyn ErasedScheme>;
+
+impl Schemes {
+    /// These alone. A program that names its schemes contains no other.
+    pub fn only(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
+        Self { listed, registered: None }
+    }
+
+    /// These, and all in the registry that have other numbers.
+    pub fn and(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
+        Self { listed, registered: Some(registry::by_id) }
+    }
+
+    /// The scheme with this number.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::UnknownScheme`], or the registry's errors.
+    pub(crate) fn by_id(&self, id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
+        match (self.listed.iter().find(|scheme| scheme.id() == id), self.registered) {
+            (Some(scheme), _) => Ok(*scheme),
+            (None, Some(registered)) => Ok(registered(id)?),
+            (None, None) => Err(papir_core::Error::UnknownScheme {
+                found: format!("number {id}"),
+                expected: self.names().join(", "),
+            }),
+        }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.listed.iter().map(|scheme| scheme.name()).collect()
+    }
+}
+
+impl Default for Schemes {
+    /// Those in the registry.
+    fn default() -> Self {
+        Self::and(Vec::new())
+    }
+}
+
+impl fmt::Debug for Schemes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|scheme| scheme.name())).finish()
+        f.debug_list().entries(self.names()).finish()
     }
 }
 

@@ -9,9 +9,7 @@ use papir_lookup::Root;
 
 use super::identity::Identity;
 use super::platform::Native;
-use crate::core::{
-    CheckpointSettings, Freshness, MoreSchemes, Pin, Rotation, Service, Settings, Token, Watcher,
-};
+use crate::core::{CheckpointSettings, Freshness, Pin, Rotation, Schemes, Service, Settings, Token, Watcher};
 use crate::error::Result;
 use crate::state::{Passphrase, StateFiles};
 
@@ -57,8 +55,8 @@ pub struct Options {
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
-    /// Additional schemes, besides those of the registry.
-    pub schemes: MoreSchemes,
+    /// The schemes whose databases the connection may use.
+    pub schemes: Schemes,
     /// Receives the progress of long work on the client, such as the decryption of ZipPIR's masks,
     /// which takes seconds for each query.
     pub watcher: Watcher,

@@ -59,7 +59,7 @@ fn state_from_elsewhere_registers_anew_without_a_word_about_the_old_client() {
 }
 
 fn session_settings() -> Settings {
-    let schemes = papir_client::core::MoreSchemes(vec![&crate::registered::STATEFUL]);
+    let schemes = papir_client::core::Schemes::and(vec![&crate::registered::STATEFUL]);
     Settings { allow_not_private: true, schemes, ..Settings::default() }
 }
 

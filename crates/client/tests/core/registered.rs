@@ -4,7 +4,7 @@
 use papir_client::Error;
 use std::time::Duration;
 
-use papir_client::core::{MoreSchemes, Rotation, Session, Settings};
+use papir_client::core::{Rotation, Schemes, Session, Settings};
 use papir_core::erased::{Erased, ErasedServer};
 use papir_lookup::Wanted;
 use papir_testkit::stateful::{self, Stateful};
@@ -23,7 +23,7 @@ pub fn open() -> (Peer, Session) {
 
 pub fn open_with(rotation: Rotation) -> (Peer, Session) {
     let mut peer = Peer::new(prepared(1));
-    let schemes = MoreSchemes(vec![&STATEFUL]);
+    let schemes = Schemes::and(vec![&STATEFUL]);
     let settings = Settings { allow_not_private: true, schemes, rotation, ..Settings::default() };
     let session = peer.open(settings).unwrap();
     peer.take();

@@ -4,7 +4,7 @@ use super::TOO_FEW;
 use crate::codec::Writer;
 use crate::envelope::{self, Header, Kind};
 use crate::scheme::{Parameters, Scheme, Wire};
-use crate::{Result, Version};
+use crate::{Error, Result, Version};
 
 /// The header of a message of this scheme.
 pub(super) fn header<S: Scheme>(kind: Kind, version: Version) -> Header {
@@ -21,7 +21,7 @@ pub(super) fn public_part<S: Scheme>(version: Version, params: &S::Params, publi
 /// A query for this version.
 ///
 /// # Errors
-/// The errors of the envelope, [`crate::Error::WrongVersion`], and of parsing.
+/// The errors of the envelope, [`Error::WrongVersion`], and of parsing.
 pub(super) fn open_query<S: Scheme>(version: Version, params: &S::Params, query: &[u8]) -> Result<S::Query> {
     let payload = envelope::open_version(query, Kind::Query, S::ID, version)?;
     S::Query::decode(params, payload)
@@ -47,4 +47,15 @@ pub(super) fn answer_each<R, A>(
     let mut answers = answers.into_iter();
     let answered = |request: Result<R>| request.and_then(|_| answers.next().unwrap_or(Err(TOO_FEW)));
     requests.into_iter().map(answered).collect()
+}
+
+/// Returns [`Error::WrongVersion`] in place of a parse error if the bytes are of another version:
+/// they need not parse under this version's parameters.
+pub(super) fn parse_error(error: Error, found: Version, expected: Version) -> Error {
+    if found == expected { error } else { Error::WrongVersion { found, expected } }
+}
+
+/// The error for an object of another scheme.
+pub(super) fn foreign<S: Scheme>(what: &'static str) -> Error {
+    Error::malformed(what, "that of another scheme", S::NAME)
 }

@@ -3,11 +3,13 @@
 //! For servers, command lines and bindings. [`Erased`] turns any [`Scheme`](crate::scheme::Scheme)
 //! into it.
 
+mod client;
 mod combined;
 mod hedged;
 mod identity;
 mod messages;
 mod partial;
+mod terms;
 mod typed;
 
 use std::any::Any;
@@ -26,6 +28,7 @@ use crate::{
     NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
 };
 
+pub use client::ClientsOf;
 pub use combined::{Combined, Shards};
 pub use identity::{parameters_of, scheme_of, scheme_of_public, version_of};
 pub use typed::{Erased, candidate_of, setup_with};
@@ -33,8 +36,8 @@ pub use typed::{Erased, candidate_of, setup_with};
 /// The error of a scheme that returns fewer answers than queries.
 const TOO_FEW: Error = Error::Length { what: "a batch of answers", found: 0, expected: 1 };
 
-/// A scheme behind a trait object.
-pub trait ErasedScheme: Send + Sync {
+/// The clients of a scheme behind a trait object: what a program needs that looks up and never serves.
+pub trait ErasedClientScheme: Send + Sync {
     /// The scheme's name on the command line.
     fn name(&self) -> &'static str;
 
@@ -44,6 +47,22 @@ pub trait ErasedScheme: Send + Sync {
     /// The scheme's privacy.
     fn privacy(&self) -> Privacy;
 
+    /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]), under the
+    /// terms of [`ErasedScheme::allow_insecure`] and [`ErasedScheme::with_owner_key`].
+    ///
+    /// # Errors
+    /// The errors of [`envelope::open`](crate::envelope::open) and
+    /// [`Client::new`](crate::scheme::Client::new), and [`Error::NotPrivate`].
+    fn client_with(
+        &self,
+        public: &[u8],
+        acknowledgement: Option<NotPrivate>,
+        owner: Option<&OwnerKey>,
+    ) -> Result<Box<dyn ErasedClient>>;
+}
+
+/// A scheme behind a trait object.
+pub trait ErasedScheme: ErasedClientScheme {
     /// The same scheme, with the caller's acknowledgement that it need not be private: see
     /// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
     fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme>;
@@ -217,9 +236,10 @@ pub trait ErasedScheme: Send + Sync {
     /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]).
     ///
     /// # Errors
-    /// The errors of [`envelope::open`](crate::envelope::open) and
-    /// [`Client::new`](crate::scheme::Client::new), and [`Error::NotPrivate`].
-    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
+    /// The errors of [`ErasedClientScheme::client_with`].
+    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
+        self.client_with(public, None, None)
+    }
 }
 
 /// The server's data for one client.

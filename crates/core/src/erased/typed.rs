@@ -6,62 +6,53 @@ use std::ops::Range;
 
 use rand_core::CryptoRng;
 use rayon::prelude::*;
-use zeroize::Zeroizing;
 
-use super::hedged::Hedged;
+use super::client::client_of;
 use super::identity::IDENTITY;
-use super::messages::{answer_each, header, open_query, public_part, seal_answer};
+use super::messages::{answer_each, foreign, header, open_query, parse_error, public_part, seal_answer};
 use super::partial::{CombinerOf, ShardOf};
+use super::terms::Terms;
 use super::{
-    ErasedClient, ErasedCombiner, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession,
-    ErasedShard, ErasedState,
+    ErasedClient, ErasedClientScheme, ErasedCombiner, ErasedKeys, ErasedScheme, ErasedServer, ErasedSession,
+    ErasedShard,
 };
-use crate::codec::Reader;
 use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
-use crate::envelope::{self, Header, Kind};
-use crate::scheme::{
-    Choice, Client, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire,
-};
+use crate::envelope::{self, Kind};
+use crate::scheme::{Choice, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire};
 use crate::scratch::{InMemory, Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     AlignedBytes, Blob, Candidate, Change, Description, Division, Error, FailureBound, NotPrivate, OwnerKey,
-    Privacy, Progress, Record, Records, Result, Shape, Version,
+    Privacy, Progress, Records, Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
 pub struct Erased<S> {
-    acknowledgement: Option<NotPrivate>,
-    owner: Option<OwnerKey>,
+    terms: Terms,
     scheme: PhantomData<fn() -> S>,
 }
 
 impl<S> Erased<S> {
     /// Wraps the scheme. If it requires an acknowledgement, it creates neither servers nor clients.
     pub const fn new() -> Self {
-        Self { acknowledgement: None, owner: None, scheme: PhantomData }
+        Self { terms: Terms { acknowledgement: None, owner: None }, scheme: PhantomData }
     }
 
     /// Wraps the scheme and acknowledges that it may not be private.
     pub const fn allowing_insecure(acknowledgement: NotPrivate) -> Self {
-        Self { acknowledgement: Some(acknowledgement), owner: None, scheme: PhantomData }
+        let terms = Terms { acknowledgement: Some(acknowledgement), owner: None };
+        Self { terms, scheme: PhantomData }
     }
 }
 
 impl<S: Scheme> Erased<S> {
-    /// Parameters of a server or a client, as [`Erased::bind`] returns them.
+    /// Parameters of a server or a client, checked, with the terms.
     ///
     /// # Errors
-    /// [`Error::NotPrivate`] for a scheme that is not private, without the acknowledgement; the
-    /// errors of [`Sizes::check`](crate::Sizes::check).
+    /// The errors of [`Terms::permit`].
     fn permit(&self, params: S::Params) -> Result<S::Params> {
-        if let (Privacy::NotPrivate(reason), None) = (S::PRIVACY, self.acknowledgement) {
-            return Err(Error::NotPrivate { scheme: S::NAME, reason });
-        }
-        let params = self.bind(params)?;
-        params.describe().sizes.check()?;
-        Ok(params)
+        self.terms.permit::<S>(params)
     }
 
     /// Version and permitted parameters of a prepared database.
@@ -69,18 +60,6 @@ impl<S: Scheme> Erased<S> {
         let identity = source.get(IDENTITY)?;
         let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
         Ok((version, self.permit(S::Params::decode(payload)?)?))
-    }
-
-    /// Adds the acknowledgement and the owner's key to parameters.
-    fn bind(&self, params: S::Params) -> Result<S::Params> {
-        let params = match self.acknowledgement {
-            Some(acknowledgement) => params.allow_insecure(acknowledgement),
-            None => params,
-        };
-        match &self.owner {
-            Some(key) => params.with_owner_key(key),
-            None => Ok(params),
-        }
     }
 }
 
@@ -90,7 +69,7 @@ impl<S> Default for Erased<S> {
     }
 }
 
-impl<S: Scheme> ErasedScheme for Erased<S> {
+impl<S: Scheme> ErasedClientScheme for Erased<S> {
     fn name(&self) -> &'static str {
         S::NAME
     }
@@ -103,26 +82,40 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         S::PRIVACY
     }
 
+    fn client_with(
+        &self,
+        public: &[u8],
+        acknowledgement: Option<NotPrivate>,
+        owner: Option<&OwnerKey>,
+    ) -> Result<Box<dyn ErasedClient>> {
+        let acknowledgement = acknowledgement.or(self.terms.acknowledgement);
+        let owner = owner.or(self.terms.owner.as_ref()).cloned();
+        client_of::<S>(public, &Terms { acknowledgement, owner })
+    }
+}
+
+impl<S: Scheme> ErasedScheme for Erased<S> {
     fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme> {
-        Box::new(Self { owner: self.owner.clone(), ..Self::allowing_insecure(acknowledgement) })
+        let terms = Terms { acknowledgement: Some(acknowledgement), ..self.terms.clone() };
+        Box::new(Self { terms, scheme: PhantomData })
     }
 
     fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
-        let owner = owner.or(self.owner.as_ref()).cloned();
-        Box::new(Self { acknowledgement: self.acknowledgement, owner, scheme: PhantomData })
+        let owner = owner.or(self.terms.owner.as_ref()).cloned();
+        Box::new(Self { terms: Terms { owner, ..self.terms.clone() }, scheme: PhantomData })
     }
 
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
-        Ok(self.bind(S::Params::choose(shape, goal)?)?.describe())
+        Ok(self.terms.bind(S::Params::choose(shape, goal)?)?.describe())
     }
 
     fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
         let candidates = S::Params::candidates(shape, failure)?.into_iter();
-        candidates.map(|params| Ok(candidate_of(&self.bind(params)?))).collect()
+        candidates.map(|params| Ok(candidate_of(&self.terms.bind(params)?))).collect()
     }
 
     fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
-        Ok(candidate_of(&self.bind(S::Params::choose(shape, target)?)?))
+        Ok(candidate_of(&self.terms.bind(S::Params::choose(shape, target)?)?))
     }
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
@@ -131,7 +124,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
             Error::NoSuchParameter { what, .. } => Error::NoSuchParameter { scheme: S::NAME, what },
             other => other,
         })?;
-        Ok(candidate_of(&self.bind(params)?))
+        Ok(candidate_of(&self.terms.bind(params)?))
     }
 
     fn setup_candidate(
@@ -227,14 +220,6 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
         let (version, params) = self.identity(source)?;
         Ok(Box::new(CombinerOf::<S>::load(version, params, source)?))
-    }
-
-    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
-        let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
-        let mut reader = Reader::new("a public part", payload);
-        let params = self.permit(S::Params::decode(reader.bytes()?)?)?;
-        let public = S::Public::decode(&params, reader.rest())?;
-        Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
     }
 }
 
@@ -391,140 +376,6 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 }
 
-struct ErasedClientOf<S: Scheme> {
-    client: S::Client,
-    version: Version,
-}
-
-impl<S: Scheme> ErasedClientOf<S> {
-    fn header(&self, kind: Kind) -> Header {
-        header::<S>(kind, self.version)
-    }
-
-    fn parse_answer(&self, answer: &[u8]) -> Result<S::Answer> {
-        let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
-        S::Answer::decode(self.client.params(), payload)
-    }
-
-    /// Splits the result of registering into state and enveloped keys.
-    fn seal_keys(&self, (state, keys): (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
-        let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
-        (ErasedState(Box::new(state)), sealed)
-    }
-}
-
-impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
-    fn describe(&self) -> Description {
-        self.client.params().describe()
-    }
-
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        Ok(self.client.register(rng)?.map(|registered| self.seal_keys(registered)))
-    }
-
-    fn register_again(
-        &self,
-        kept: &ErasedState,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        let registered = self.client.register_again(state_of::<S>(kept)?, rng)?;
-        Ok(registered.map(|registered| self.seal_keys(registered)))
-    }
-
-    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
-        Ok(self.client.next_ticket(state_of::<S>(state)?))
-    }
-
-    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>> {
-        Ok(self.client.next_number(state_of::<S>(state)?))
-    }
-
-    fn held(&self, state: &ErasedState) -> Result<usize> {
-        Ok(self.client.held(state_of::<S>(state)?))
-    }
-
-    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
-        let payload = Zeroizing::new(state_of::<S>(state)?.encode(self.client.params()));
-        Ok(Zeroizing::new(envelope::seal(&self.header(Kind::State), &payload)))
-    }
-
-    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
-        let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
-        let state = S::ClientState::decode(self.client.params(), payload)
-            .map_err(|error| parse_error(error, found, self.version))?;
-        if found != self.version && !self.client.state_fits(&state) {
-            return Err(Error::WrongVersion { found, expected: self.version });
-        }
-        Ok(ErasedState(Box::new(state)))
-    }
-
-    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
-        self.client.prepare(state_of_mut::<S>(state)?, queries, progress)
-    }
-
-    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
-        let (params, header) = (self.client.params(), self.header(Kind::Query));
-        let state = state_of_mut::<S>(state)?;
-        let kept = Zeroizing::new(state.encode(params));
-        let query = self.client.send_ahead(state, &mut Hedged::new(&kept, &header, &[], rng))?;
-        Ok(envelope::seal(&header, &query.encode(params)))
-    }
-
-    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()> {
-        let answer = self.parse_answer(answer)?;
-        self.client.hold(state_of_mut::<S>(state)?, number, answer)
-    }
-
-    fn query(
-        &self,
-        state: Option<&mut ErasedState>,
-        indices: &[u64],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(ErasedSecret, Vec<u8>)> {
-        let (params, header) = (self.client.params(), self.header(Kind::Query));
-        let (secret, query) = match state.map(state_of_mut::<S>).transpose()? {
-            None => self.client.query(None, indices, rng)?,
-            Some(state) => {
-                let kept = Zeroizing::new(state.encode(params));
-                self.client.query(Some(state), indices, &mut Hedged::new(&kept, &header, indices, rng))?
-            }
-        };
-        let sealed = envelope::seal(&header, &query.encode(params));
-        Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
-    }
-
-    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>> {
-        let secret = secret.0.downcast::<(Version, S::Secret)>().map_err(|_| foreign::<S>("a secret"))?;
-        let (version, secret) = *secret;
-        if version != self.version {
-            return Err(Error::WrongVersion { found: version, expected: self.version });
-        }
-        self.client.extract(secret, self.parse_answer(answer)?)
-    }
-}
-
-/// Returns [`Error::WrongVersion`] in place of a parse error if the bytes are of another version:
-/// they need not parse under this version's parameters.
-fn parse_error(error: Error, found: Version, expected: Version) -> Error {
-    if found == expected { error } else { Error::WrongVersion { found, expected } }
-}
-
 fn keys_of<S: Scheme>(keys: &ErasedKeys) -> Result<&S::ClientKeys> {
     keys.0.downcast_ref().ok_or_else(|| foreign::<S>("client keys"))
-}
-
-fn state_of<S: Scheme>(state: &ErasedState) -> Result<&S::ClientState> {
-    state.0.downcast_ref().ok_or_else(|| foreign::<S>("client state"))
-}
-
-fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut S::ClientState> {
-    state.0.downcast_mut().ok_or_else(|| foreign::<S>("client state"))
-}
-
-fn foreign<S: Scheme>(what: &'static str) -> Error {
-    Error::malformed(what, "that of another scheme", S::NAME)
 }

@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
-    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+    ErasedClient, ErasedClientScheme, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession,
+    ErasedState,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -71,7 +72,7 @@ fn with_fault(fault: Fault, mut description: Description) -> Description {
     description
 }
 
-impl ErasedScheme for Faulty {
+impl ErasedClientScheme for Faulty {
     fn name(&self) -> &'static str {
         simple().name()
     }
@@ -84,6 +85,17 @@ impl ErasedScheme for Faulty {
         simple().privacy()
     }
 
+    fn client_with(
+        &self,
+        public: &[u8],
+        _acknowledgement: Option<NotPrivate>,
+        _owner: Option<&OwnerKey>,
+    ) -> Result<Box<dyn ErasedClient>> {
+        Ok(Box::new(FaultyClient(self.0, simple().client(public)?)))
+    }
+}
+
+impl ErasedScheme for Faulty {
     fn allow_insecure(&self, _word: NotPrivate) -> Box<dyn ErasedScheme> {
         Box::new(Self(self.0))
     }
@@ -131,10 +143,6 @@ impl ErasedScheme for Faulty {
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
         let fault = if self.0 == Fault::LoadsOtherwise { Fault::WrongRecord } else { self.0 };
         Ok(Box::new(FaultyServer(fault, simple().load(source)?)))
-    }
-
-    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
-        Ok(Box::new(FaultyClient(self.0, simple().client(public)?)))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::support::tap::Tap;
 use crate::support::zip::{ZIP, zip};
 use crate::support::{Running, config, indexed, record};
 use papir_client::aio::Connection;
-use papir_client::{MoreSchemes, Options};
+use papir_client::{Options, Schemes};
 use papir_core::erased::Erased;
 use papir_server::{Database, RegistryConfig};
 use papir_testkit::stateful::Stateful;
@@ -30,7 +30,7 @@ fn options(state: &Path) -> Options {
     Options {
         allow_not_private: true,
         state: Some(state.to_owned()),
-        schemes: MoreSchemes(vec![&STATEFUL, &ZIP]),
+        schemes: Schemes::and(vec![&STATEFUL, &ZIP]),
         ..Options::default()
     }
 }

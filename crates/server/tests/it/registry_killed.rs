@@ -13,7 +13,7 @@ use crate::support::clients::{
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::zip::{ZIP, prepared_zip};
 use crate::support::{record, send};
-use papir_core::erased::ErasedScheme;
+use papir_core::erased::ErasedClientScheme;
 use papir_server::Database;
 use tempfile::TempDir;
 

@@ -14,7 +14,7 @@ use crate::support::tap::{Tap, Verdict};
 use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::zip::{ZIP, zip};
 use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
-use papir_client::{Connection, MoreSchemes, Options, Passphrase};
+use papir_client::{Connection, Options, Passphrase, Schemes};
 use papir_core::erased::Erased;
 use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
@@ -40,7 +40,7 @@ fn options(directory: &Path) -> Options {
     Options {
         allow_not_private: true,
         state: Some(directory.to_owned()),
-        schemes: MoreSchemes(vec![&STATEFUL, &ZIP]),
+        schemes: Schemes::and(vec![&STATEFUL, &ZIP]),
         ..Options::default()
     }
 }

@@ -1,19 +1,14 @@
 //! Schemes that are quick enough to play every script: those of the registry, with short moduli or
 //! keys where those of full length are slow.
 
-use papir_client::core::MoreSchemes;
-use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedServer};
+use papir_client::core::Schemes;
+use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme, ErasedScheme};
 use papir_core::scheme::Scheme;
-use papir_core::sections::SectionSource;
-use papir_core::{
-    Candidate, Choice, Description, FailureBound, Goal, NotPrivate, OwnerKey, Privacy, Progress, Records,
-    Result, Shape, Target,
-};
+use papir_core::{NotPrivate, OwnerKey, Privacy, Result};
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::registry;
 use papir_schemes::zip::{self, Zip, ZipDouble};
-use rand_core::CryptoRng;
 
 /// ZipPIR with a modulus of 256 bits.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +46,7 @@ impl<S> Private<S> {
     }
 }
 
-impl<S: Scheme> ErasedScheme for Private<S> {
+impl<S: Scheme> ErasedClientScheme for Private<S> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -64,56 +59,13 @@ impl<S: Scheme> ErasedScheme for Private<S> {
         Privacy::Private
     }
 
-    fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme> {
-        self.0.allow_insecure(acknowledgement)
-    }
-
-    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
-        self.0.with_owner_key(owner)
-    }
-
-    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
-        self.0.plan(shape, goal)
-    }
-
-    fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
-        self.0.candidates(shape, failure)
-    }
-
-    fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
-        self.0.candidate_for(shape, target)
-    }
-
-    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
-        self.0.candidate(shape, choice)
-    }
-
-    fn setup_candidate(
+    fn client_with(
         &self,
-        parameters: &[u8],
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>> {
-        self.0.setup_candidate(parameters, records, rng, progress)
-    }
-
-    fn setup(
-        &self,
-        records: &dyn Records,
-        goal: Goal,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>> {
-        self.0.setup(records, goal, rng, progress)
-    }
-
-    fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
-        self.0.load(source)
-    }
-
-    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
-        self.0.client(public)
+        public: &[u8],
+        acknowledgement: Option<NotPrivate>,
+        owner: Option<&OwnerKey>,
+    ) -> Result<Box<dyn ErasedClient>> {
+        self.0.client_with(public, acknowledgement, owner)
     }
 }
 
@@ -129,17 +81,17 @@ pub fn private_schemes() -> Vec<&'static str> {
 }
 
 /// The short schemes, which clients must know besides the registry.
-pub fn short() -> MoreSchemes {
-    MoreSchemes(vec![&ZIP, &ZIP_DOUBLE, &PIROUETTE, &ENCRYPTED])
+pub fn short() -> Schemes {
+    Schemes::and(vec![&ZIP, &ZIP_DOUBLE, &PIROUETTE, &ENCRYPTED])
 }
 
 /// The scheme of this name.
 pub fn scheme(name: &str) -> &'static dyn ErasedScheme {
     match name {
-        "zip" => &ZIP,
-        "zipdouble" => &ZIP_DOUBLE,
-        "pirouette" => &PIROUETTE,
-        "pirouette-encrypted" => &ENCRYPTED,
+        "zip" => &ZIP.0,
+        "zipdouble" => &ZIP_DOUBLE.0,
+        "pirouette" => &PIROUETTE.0,
+        "pirouette-encrypted" => &ENCRYPTED.0,
         _ => registry::by_name(name).unwrap(),
     }
 }

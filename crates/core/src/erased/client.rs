@@ -1,0 +1,188 @@
+//! Clients of a typed scheme behind trait objects.
+
+use std::marker::PhantomData;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::hedged::Hedged;
+use super::messages::{foreign, header, parse_error};
+use super::terms::Terms;
+use super::{ErasedClient, ErasedClientScheme, ErasedSecret, ErasedState};
+use crate::codec::Reader;
+use crate::envelope::{self, Header, Kind};
+use crate::scheme::{Client, Parameters, Scheme, Wire};
+use crate::{Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Result, Version};
+
+/// The clients of a scheme as an [`ErasedClientScheme`]. A program that has no other form of the scheme
+/// contains nothing of its server.
+pub struct ClientsOf<S>(PhantomData<fn() -> S>);
+
+impl<S> ClientsOf<S> {
+    /// Wraps the scheme.
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<S> Default for ClientsOf<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Scheme> ErasedClientScheme for ClientsOf<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn id(&self) -> u16 {
+        S::ID
+    }
+
+    fn privacy(&self) -> Privacy {
+        S::PRIVACY
+    }
+
+    fn client_with(
+        &self,
+        public: &[u8],
+        acknowledgement: Option<NotPrivate>,
+        owner: Option<&OwnerKey>,
+    ) -> Result<Box<dyn ErasedClient>> {
+        client_of::<S>(public, &Terms { acknowledgement, owner: owner.cloned() })
+    }
+}
+
+/// A client of the public part of a prepared database.
+pub(super) fn client_of<S: Scheme>(public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {
+    let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
+    let mut reader = Reader::new("a public part", payload);
+    let params = terms.permit::<S>(S::Params::decode(reader.bytes()?)?)?;
+    let public = S::Public::decode(&params, reader.rest())?;
+    Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
+}
+
+struct ErasedClientOf<S: Scheme> {
+    client: S::Client,
+    version: Version,
+}
+
+impl<S: Scheme> ErasedClientOf<S> {
+    fn header(&self, kind: Kind) -> Header {
+        header::<S>(kind, self.version)
+    }
+
+    fn parse_answer(&self, answer: &[u8]) -> Result<S::Answer> {
+        let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
+        S::Answer::decode(self.client.params(), payload)
+    }
+
+    /// Splits the result of registering into state and enveloped keys.
+    fn seal_keys(&self, (state, keys): (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
+        let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
+        (ErasedState(Box::new(state)), sealed)
+    }
+}
+
+impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
+    fn describe(&self) -> Description {
+        self.client.params().describe()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        Ok(self.client.register(rng)?.map(|registered| self.seal_keys(registered)))
+    }
+
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        let registered = self.client.register_again(state_of::<S>(kept)?, rng)?;
+        Ok(registered.map(|registered| self.seal_keys(registered)))
+    }
+
+    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
+        Ok(self.client.next_ticket(state_of::<S>(state)?))
+    }
+
+    fn next_number(&self, state: &ErasedState) -> Result<Option<u64>> {
+        Ok(self.client.next_number(state_of::<S>(state)?))
+    }
+
+    fn held(&self, state: &ErasedState) -> Result<usize> {
+        Ok(self.client.held(state_of::<S>(state)?))
+    }
+
+    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
+        let payload = Zeroizing::new(state_of::<S>(state)?.encode(self.client.params()));
+        Ok(Zeroizing::new(envelope::seal(&self.header(Kind::State), &payload)))
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
+        let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
+        let state = S::ClientState::decode(self.client.params(), payload)
+            .map_err(|error| parse_error(error, found, self.version))?;
+        if found != self.version && !self.client.state_fits(&state) {
+            return Err(Error::WrongVersion { found, expected: self.version });
+        }
+        Ok(ErasedState(Box::new(state)))
+    }
+
+    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
+        self.client.prepare(state_of_mut::<S>(state)?, queries, progress)
+    }
+
+    fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
+        let (params, header) = (self.client.params(), self.header(Kind::Query));
+        let state = state_of_mut::<S>(state)?;
+        let kept = Zeroizing::new(state.encode(params));
+        let query = self.client.send_ahead(state, &mut Hedged::new(&kept, &header, &[], rng))?;
+        Ok(envelope::seal(&header, &query.encode(params)))
+    }
+
+    fn hold(&self, state: &mut ErasedState, number: u64, answer: &[u8]) -> Result<()> {
+        let answer = self.parse_answer(answer)?;
+        self.client.hold(state_of_mut::<S>(state)?, number, answer)
+    }
+
+    fn query(
+        &self,
+        state: Option<&mut ErasedState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(ErasedSecret, Vec<u8>)> {
+        let (params, header) = (self.client.params(), self.header(Kind::Query));
+        let (secret, query) = match state.map(state_of_mut::<S>).transpose()? {
+            None => self.client.query(None, indices, rng)?,
+            Some(state) => {
+                let kept = Zeroizing::new(state.encode(params));
+                self.client.query(Some(state), indices, &mut Hedged::new(&kept, &header, indices, rng))?
+            }
+        };
+        let sealed = envelope::seal(&header, &query.encode(params));
+        Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
+    }
+
+    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>> {
+        let secret = secret.0.downcast::<(Version, S::Secret)>().map_err(|_| foreign::<S>("a secret"))?;
+        let (version, secret) = *secret;
+        if version != self.version {
+            return Err(Error::WrongVersion { found: version, expected: self.version });
+        }
+        self.client.extract(secret, self.parse_answer(answer)?)
+    }
+}
+
+fn state_of<S: Scheme>(state: &ErasedState) -> Result<&S::ClientState> {
+    state.0.downcast_ref().ok_or_else(|| foreign::<S>("client state"))
+}
+
+fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut S::ClientState> {
+    state.0.downcast_mut().ok_or_else(|| foreign::<S>("client state"))
+}

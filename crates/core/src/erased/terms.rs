@@ -1,0 +1,39 @@
+//! The terms under which a program uses a scheme.
+
+use crate::scheme::{Parameters, Scheme};
+use crate::{Error, NotPrivate, OwnerKey, Privacy, Result};
+
+/// A caller's acknowledgement and the key of a database's owner.
+#[derive(Clone, Default)]
+pub(super) struct Terms {
+    pub(super) acknowledgement: Option<NotPrivate>,
+    pub(super) owner: Option<OwnerKey>,
+}
+
+impl Terms {
+    /// Checks parameters of a server or a client, and adds the terms to them.
+    ///
+    /// # Errors
+    /// [`Error::NotPrivate`] for a scheme that is not private, without the acknowledgement; the
+    /// errors of [`Sizes::check`](crate::Sizes::check).
+    pub(super) fn permit<S: Scheme>(&self, params: S::Params) -> Result<S::Params> {
+        if let (Privacy::NotPrivate(reason), None) = (S::PRIVACY, self.acknowledgement) {
+            return Err(Error::NotPrivate { scheme: S::NAME, reason });
+        }
+        let params = self.bind(params)?;
+        params.describe().sizes.check()?;
+        Ok(params)
+    }
+
+    /// Adds the terms to parameters.
+    pub(super) fn bind<P: Parameters>(&self, params: P) -> Result<P> {
+        let params = match self.acknowledgement {
+            Some(acknowledgement) => params.allow_insecure(acknowledgement),
+            None => params,
+        };
+        match &self.owner {
+            Some(key) => params.with_owner_key(key),
+            None => Ok(params),
+        }
+    }
+}
