@@ -3,7 +3,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
+.PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run js page js-test js-tools js-test-tools demo-page demo-form demo-passwords \
   debug-program long-tools arm-test arm-tools python-test wheel deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
@@ -81,6 +81,49 @@ wheel: tools ## A wheel of the Python package, in target/wheels.
 	  || { echo "a wheel needs maturin: install Python with venv, or $(MATURIN)" >&2; exit 1; }
 	$(TOOLS)/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
 
+# Browsers run the client in WebAssembly, with vectors where they have them, and fetch the schemes of few
+# services only when needed.
+WASM := wasm32-unknown-unknown
+WASM_TARGET = { ls "$$(rustc --print sysroot)/lib/rustlib/$(WASM)" || rustup target add $(WASM); } >/dev/null 2>&1
+WASM_BUILD = $(CARGO) build --locked --quiet -p papir-js --target $(WASM) --profile wasm
+JS_DIST := js/dist
+
+js: js-tools ## The npm package, in js/dist.
+	@rm -rf $(JS_DIST) && mkdir -p $(JS_DIST)
+	@cp js/lib/* js/package.json js/README.md LICENSE-APACHE LICENSE-MIT $(JS_DIST)
+	@set -e; for vectors in "" simd; do for schemes in "" all; do \
+	  export CARGO_TARGET_DIR=target/wasm$${vectors:+-simd} RUSTFLAGS="$${vectors:+-C target-feature=+simd128}"; \
+	  $(WASM_BUILD) $${schemes:+--features all}; \
+	  cp $$CARGO_TARGET_DIR/$(WASM)/wasm/papir_js.wasm $(JS_DIST)/papir$${schemes:+-all}$${vectors:+-simd}.wasm; \
+	done; done
+
+PAGE := target/page
+
+page: js ## The page of `papir serve --page`, in target/page.
+	@rm -rf $(PAGE) && mkdir -p $(PAGE)/papir
+	@cp js/page/* $(PAGE) && cp $(JS_DIST)/*.js $(JS_DIST)/*.wasm $(PAGE)/papir
+	@find $(PAGE) -type f -exec gzip -9kn {} +
+
+# Both stay up until they are ended.
+DEMO := target/demo
+DEMO_PASSWORDS := $(DEMO)/common-passwords.papir
+
+demo-page: page demo-passwords ## A page that looks up common passwords on this machine.
+	target/release/papir serve $(DEMO_PASSWORDS) --page=$(PAGE)
+
+demo-form: js demo-passwords ## A form that warns of leaked passwords on this machine.
+	@mkdir -p $(DEMO)/form/papir
+	@cp examples/breached-form/*.{html,css,js} $(DEMO)/form && cp $(JS_DIST)/*.js $(JS_DIST)/*.wasm $(DEMO)/form/papir
+	target/release/papir serve $(DEMO_PASSWORDS) --page=$(DEMO)/form
+
+demo-passwords:
+	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
+	@mkdir -p $(DEMO)
+	target/release/papir build demo/data/common-passwords.csv --key password --value rank --out $(DEMO_PASSWORDS)
+
+js-tools: tools
+	@$(WASM_TARGET) || { echo "the npm package needs $(WASM): rustup target add $(WASM)" >&2; exit 1; }
+
 audit: ## Dependencies: known vulnerabilities, licences, sources, duplicate versions (cargo-deny).
 	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-deny \
 	  || { echo "cargo-deny is missing: install it (cargo install --locked cargo-deny)" >&2; exit 1; }
@@ -114,7 +157,7 @@ unit-check:
 chart-check: chart-tools alerts-tools debug-program
 	$(TOOLS)/kubernetes/bin/python tools/chart_check.py $(HELM) $(PROMTOOL) target/debug/papir
 
-image-check: debug-program ## The final stage of deploy/Dockerfile, in a folder made by debootstrap.
+image-check: debug-program page ## The final stage of deploy/Dockerfile, in a folder made by debootstrap.
 	@command -v debootstrap >/dev/null || { $(APT_INSTALL) debootstrap >/dev/null 2>&1; } || true
 	python3 tools/image_check.py target/debug/papir
 

@@ -64,8 +64,9 @@ def check_configuration(papir, objects):
         text = re.sub(r'"/(?=data|etc|var)', f'"{folder}/', maps[0]["data"]["papir.toml"])
         # A folder takes the place of the bucket.
         text = text.replace("s3://bucket/", f"file://{folder}/bucket/")
-        for name in ["data", "bucket", "etc/papir/tls", "etc/papir/tokens"]:
+        for name in ["data/page", "bucket", "etc/papir/tls", "etc/papir/tokens"]:
             (folder / name).mkdir(parents=True)
+        (folder / "data/page/index.html").touch()
         source = folder / "words.csv"
         source.write_text("word,meaning\na,b\n")
         words = folder / "data/words.papir"

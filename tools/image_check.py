@@ -59,9 +59,12 @@ class Image:
             self.expect("sh", "-c", text, user="0:0", stderr=subprocess.STDOUT)
         elif name == "COPY":
             source, target = text.split()[-2:]
-            if "--from=build" not in text or not source.endswith("/papir"):
-                sys.exit(f"COPY {text}: this check can only copy the program from the stage `build`")
-            shutil.copy(program, f"{self.root}{target}")
+            if "--from=build" not in text or not source.endswith(("/papir", "/target/page")):
+                sys.exit(f"COPY {text}: this check can only copy the program and the page from the stage `build`")
+            if source.endswith("/page"):
+                shutil.copytree("target/page", f"{self.root}{target}")
+            else:
+                shutil.copy(program, f"{self.root}{target}")
         elif name == "ENV":
             self.environment.update(pair.split("=", 1) for pair in shlex.split(text))
         elif name == "USER":

@@ -170,6 +170,12 @@ pub(crate) struct Settings {
           require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     no_metrics: Option<bool>,
+    /// Serve a page for lookups in browsers at /page/: the files of DIR, as `make page` builds it. Without
+    /// DIR, the folder `page` beside the program, or ../share/papir/page.
+    #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_PAGE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "auto")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<PathBuf>,
     /// Folder for copies of databases from object stores [default: the user's cache folder].
     #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_CACHE")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -359,7 +365,7 @@ impl Settings {
              listen threads max_concurrent max_queued max_upload_bytes max_connections header_timeout
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
              trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
-             no_metrics cache registry registry_keys client_ttl max_clients max_client_bytes
+             no_metrics page cache registry registry_keys client_ttl max_clients max_client_bytes
              tickets_ahead list_clients log_format otlp otlp_sample
         }
     }

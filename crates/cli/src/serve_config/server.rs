@@ -1,7 +1,7 @@
 //! Conversion of the settings to the server's configuration.
 
 use std::num::NonZeroU64;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,9 @@ use super::{Settings, Snapshot};
 use crate::failure::Failure;
 use crate::remote;
 use crate::spans::Span;
+
+/// The value of `page` that looks for the page where an installation has it.
+const FIND_PAGE: &str = "auto";
 
 impl Settings {
     /// Converts to the server's configuration, with defaults for missing settings.
@@ -32,6 +35,7 @@ impl Settings {
         let (registry, device) = (self.registry()?, self.device()?);
         let (databases, sources) = self.databases()?;
         let tls = self.tls()?;
+        let page = self.page.as_deref().map(page_folder).transpose()?;
         let default = ServerConfig::default();
         let limits = ClientLimits {
             rate: self.rate,
@@ -72,6 +76,7 @@ impl Settings {
             keep_old: self.keep_old.map_or(default.keep_old, |span| span.0),
             watch: self.watch.map(|seconds| Duration::from_secs(seconds.get().into())),
             metrics: !self.no_metrics.unwrap_or_default(),
+            page,
             protection,
             psi: None,
             on_query: None,
@@ -199,6 +204,24 @@ pub(crate) fn registry_place(place: &Path) -> RegistryPlace {
     }
 }
 
+/// The page's folder: the one given, or the first of those where an installation has it.
+fn page_folder(given: &Path) -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let beside = program.parent().unwrap_or(Path::new("."));
+    let candidates = match given == Path::new(FIND_PAGE) {
+        true => vec![beside.join("page"), beside.join("../share/papir/page")],
+        false => vec![given.to_owned()],
+    };
+    let has_page = |folder: &&PathBuf| folder.join("index.html").is_file();
+    candidates.iter().find(has_page).cloned().ok_or_else(|| {
+        let tried: Vec<_> = candidates.iter().map(|folder| folder.display().to_string()).collect();
+        Failure::new(format!(
+            "page: no index.html in {}: expected the folder that `make page` builds (target/page)",
+            tried.join(" or ")
+        ))
+    })
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -215,6 +238,14 @@ mod tests {
         assert!(message.contains("b.papir"), "{message}");
         let sources = parse(&format!("tokens = \"all.toml\"\n{two}")).config().unwrap().protection.tokens;
         assert_eq!(sources.iter().map(|one| one.only.as_deref()).collect::<Vec<_>>(), [None, Some("a")]);
+    }
+
+    #[test]
+    fn a_folder_without_a_page_is_refused_by_its_name() {
+        let message = parse("page = \"nowhere\"").config().map(drop).unwrap_err().to_string();
+        assert!(message.contains("no index.html in nowhere: expected"), "{message}");
+        let message = parse("page = \"auto\"").config().map(drop).unwrap_err().to_string();
+        assert!(message.contains("share/papir/page"), "{message}");
     }
 
     #[test]

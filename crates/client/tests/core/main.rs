@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod checkpoints;
+mod exchanges;
 mod keys_ahead;
 mod lookups;
 mod peer;

@@ -63,7 +63,9 @@ impl Platform for FixedPlatform {
     }
 
     fn rng(&self) -> Box<dyn CryptoRng + '_> {
-        Box::new(rng(1000 + self.generators.fetch_add(1, Ordering::Relaxed)))
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.generators.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        Box::new(ChaCha20Rng::from_seed(seed))
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `problem` | errors as status and problem details |
 //! | `info` | JSON descriptions of databases |
 //! | `headers`, `body` | parsing of headers and request bodies |
+//! | `page` | the page in which people look up |
 //! | `request_id`, `cors`, `guard` | middleware: request ids; other web origins; tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `connection`, `tracked_body` | HTTP on one connection |
@@ -23,6 +24,7 @@ mod guard;
 mod headers;
 mod info;
 mod operations;
+mod page;
 mod problem;
 mod psi;
 mod query;
@@ -53,6 +55,10 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .fallback(|| async { Problem::UnknownRoute })
         .method_not_allowed_fallback(|| async { Problem::WrongMethod })
         .layer(from_fn_with_state(Arc::clone(app), guard::check));
+    // Outside the guard: the page asks for the token.
+    if let Some(folder) = &app.page {
+        router = router.merge(page::routes(folder));
+    }
     // Outside the guard: browsers send no token with a preflight request, and pages must be able to
     // read refusals.
     if let Some(cors) = cors::layer(&app.guard.origins) {

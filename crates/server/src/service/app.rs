@@ -1,5 +1,6 @@
 //! State shared by all requests.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub(crate) struct App {
     pub(crate) on_trace: Option<TraceObserver>,
     /// Set if `GET /metrics` is served.
     pub(crate) show_metrics: bool,
+    /// Folder of the page.
+    pub(crate) page: Option<PathBuf>,
 }
 
 impl App {
@@ -63,6 +66,7 @@ impl App {
             stopping: AtomicBool::new(false),
             on_trace: config.on_trace.clone(),
             show_metrics: config.metrics,
+            page: config.page.clone(),
         })
     }
 }

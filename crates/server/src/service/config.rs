@@ -68,6 +68,8 @@ pub struct ServerConfig {
     pub watch: Option<Duration>,
     /// Serves `GET /metrics`.
     pub metrics: bool,
+    /// Folder of the page that `GET /page/` serves, as `make page` builds it; `None` for no page.
+    pub page: Option<PathBuf>,
     /// TLS, tokens and limits.
     pub protection: Protection,
     /// Registry for client keys and tickets. Required by schemes with client keys.
@@ -105,6 +107,7 @@ impl Default for ServerConfig {
             keep_old: Duration::from_secs(600),
             watch: None,
             metrics: true,
+            page: None,
             protection: Protection::default(),
             registry: None,
             psi: None,

@@ -1,8 +1,10 @@
 //! Lookups of keys and indices over the network.
 
+use std::time::Duration;
+
 use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{Running, config, indexed, key, keyed, prepared, record, rng, value};
-use papir_client::Error;
+use papir_client::{Error, Options};
 use papir_core::{Error as CoreError, NoProgress};
 use papir_lookup::{BucketTarget, Entry, TableOptions};
 use papir_server::Database;
@@ -97,11 +99,12 @@ fn a_database_must_be_named_unless_it_is_the_only_one<C: AnyConnection>() {
 
 fn an_unreachable_server_is_named<C: AnyConnection>() {
     let server = Running::start(config(), vec![indexed("table", "plain", 9)]);
-    let (url, mut connection) = (server.url(), C::open_even_if_not_private(&server.url(), None).unwrap());
+    let url = server.url();
+    let patience = Some(Duration::from_secs(2));
+    let options = Options { allow_not_private: true, patience, ..Options::default() };
+    let mut connection = C::open_with(&url, &options).unwrap();
     server.finish();
-    for error in
-        [connection.get_index(1).unwrap_err(), C::open_even_if_not_private(&url, None).map(drop).unwrap_err()]
-    {
+    for error in [connection.get_index(1).unwrap_err(), C::open_with(&url, &options).map(drop).unwrap_err()] {
         assert!(matches!(error, Error::Transport { .. }), "{error}");
         assert!(error.to_string().contains(&url), "{error}");
     }

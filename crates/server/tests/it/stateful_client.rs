@@ -161,7 +161,9 @@ fn the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent<C: AnyConnection>() {
             }
             Verdict::Pass
         });
-        let mut connection = open_over::<C>(&tap.url(), &state);
+        let impatient = Options { patience: Some(Duration::from_secs(5)), ..options(&state) };
+        let mut connection = C::open_with(&tap.url(), &impatient).unwrap();
+        connection.register().unwrap();
         assert_eq!(connection.get_index(3).unwrap_err().code(), "transport");
         cutting.store(false, Ordering::Relaxed);
         assert_eq!(connection.get_index(3).unwrap(), record(3));

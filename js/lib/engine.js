@@ -1,0 +1,111 @@
+// Runs tasks of a WebAssembly module: performs each event, and resumes the task with the outcome.
+
+import { PapirError, errorOf } from "./errors.js";
+
+const text = { encode: (value) => new TextEncoder().encode(value), decode: (bytes) => new TextDecoder().decode(bytes) };
+const NOTHING = new Uint8Array();
+/** `getRandomValues` fills no more bytes at once. */
+const MOST_RANDOM = 65536;
+
+/**
+ * A module's instance.
+ *
+ * `io` performs events: `send(request, bodyLimit)`, `wait(milliseconds)`, `store(request, body)`; `unlock(lock)`
+ * releases a lock of the storage. `random(bytes)` fills bytes; only tests replace it.
+ */
+export class Engine {
+  #exports;
+
+  constructor(module, { unlock, random = fillRandom }) {
+    const memory = (start, length) => new Uint8Array(this.#exports.memory.buffer, start, length);
+    const papir = {
+      random: (start, length) => random(memory(start, length)),
+      now: () => performance.now(),
+      unix_time: () => Date.now() / 1000,
+      unlock,
+      panicked: (start, length) => {
+        throw new PapirError(`papir's module failed: ${text.decode(memory(start, length))}`, { code: "internal" });
+      },
+    };
+    this.#exports = new WebAssembly.Instance(module, { papir }).exports;
+  }
+
+  /** Opens a database. Returns its handle and its description. */
+  async open(options, io, signal) {
+    const { head, handle } = await this.#run((bytes) => this.#exports.papir_open(...bytes), encodeJson(options), io, signal);
+    return { handle, database: head.database };
+  }
+
+  /** Looks up encoded keys and indices. Returns encoded values and the description. */
+  async get(handle, wanted, io, signal) {
+    const { head, body } = await this.#run((bytes) => this.#exports.papir_get(handle, ...bytes), wanted, io, signal);
+    return { values: body, database: head.database };
+  }
+
+  close(handle) {
+    this.#exports.papir_close(handle);
+  }
+
+  async #run(start, input, io, signal) {
+    signal?.throwIfAborted();
+    let event = this.#take(start(this.#give(input)));
+    for (;;) {
+      const { head, body, handle } = event;
+      if (head.kind === "failed") throw errorOf(head);
+      if (head.kind === "opened" || head.kind === "values") return event;
+      const bodyLimit = (status, version) =>
+        this.#exports.papir_body_limit(handle, status, ...this.#give(text.encode(version ?? "")));
+      let reply;
+      try {
+        reply = await perform(head, body, bodyLimit, io);
+        signal?.throwIfAborted();
+      } catch (error) {
+        this.#exports.papir_cancel(handle);
+        throw error;
+      }
+      const parts = [...this.#give(encodeJson(reply.head)), ...this.#give(reply.body ?? NOTHING)];
+      event = this.#take(this.#exports.papir_resume(handle, ...parts));
+    }
+  }
+
+  /** Copies bytes into the module, which erases and frees them. */
+  #give(bytes) {
+    const start = this.#exports.papir_allocate(bytes.length);
+    new Uint8Array(this.#exports.memory.buffer, start, bytes.length).set(bytes);
+    return [start, bytes.length];
+  }
+
+  /** Copies an event out of the module. */
+  #take(event) {
+    const buffer = this.#exports.memory.buffer;
+    const [head, headLength, body, bodyLength, handle] = new Uint32Array(buffer, event, 5);
+    const taken = {
+      head: JSON.parse(text.decode(new Uint8Array(buffer, head, headLength))),
+      body: new Uint8Array(buffer, body, bodyLength).slice(),
+      handle,
+    };
+    this.#exports.papir_dispose(event);
+    return taken;
+  }
+}
+
+function perform(head, body, bodyLimit, io) {
+  switch (head.kind) {
+    case "send":
+      return io.send({ ...head, body: head.method === "GET" ? undefined : body }, bodyLimit);
+    case "store":
+      return io.store(head, body);
+    default:
+      return io.wait(head.milliseconds);
+  }
+}
+
+function encodeJson(value) {
+  return text.encode(JSON.stringify(value));
+}
+
+function fillRandom(bytes) {
+  for (let start = 0; start < bytes.length; start += MOST_RANDOM) {
+    crypto.getRandomValues(bytes.subarray(start, start + MOST_RANDOM));
+  }
+}

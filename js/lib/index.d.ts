@@ -1,0 +1,134 @@
+/** Looks up keys and indices in a papir service without revealing them. */
+
+/** Connects to a database of a service, and fetches its public part. */
+export function connect(url: string, options?: ConnectOptions): Promise<Database>;
+
+/** Options of a connection. Times are in seconds. */
+export interface ConnectOptions {
+  /** The database's name; by default the one in the address, else the service's only one. */
+  database?: string;
+  /** Token for the service. It is sent over HTTPS only, or to this machine. */
+  token?: string;
+  /** Sends the token over plain HTTP, too. Anyone on the way can then read it. */
+  insecureHttp?: boolean;
+  /** The owner's public key. The database must be signed under it. */
+  owner?: string;
+  /** The root of a verifiable database, 64 hexadecimal digits. Every record is verified against it. */
+  root?: string;
+  /** Maximum age of a signed version. */
+  maxAge?: number;
+  /** Public keys of witnesses, whose signatures beside the owner's are verified and counted. */
+  witnesses?: string[];
+  /** Minimum number of these witnesses that must have signed. */
+  cosignatures?: number;
+  /** Maximum age of the version in use, for databases with frequent changes: 10 by default. */
+  freshness?: number;
+  /** Time after which no request is tried again while the service is busy or away: 60 by default. */
+  patience?: number;
+  /** Whether to keep the public part for the next visit: true by default. */
+  cache?: boolean;
+  /** Whether to remember the owner's key of a signed database from its first use: true by default. */
+  pin?: boolean;
+  /** Whether to work in a Web Worker: true by default, where there are workers. */
+  worker?: boolean;
+  /** Stops the connection. */
+  signal?: AbortSignal;
+  /** Called while long bodies are received, such as a public part that is fetched once. */
+  onProgress?: (progress: Progress) => void;
+}
+
+/** Progress of a body that is being received, in bytes. */
+export interface Progress {
+  received: number;
+  total: number;
+}
+
+/** Settings of one call. */
+export interface CallSettings {
+  /** Stops waiting. What was sent stays sent. */
+  signal?: AbortSignal;
+}
+
+/** A private client of one database. Lookups run one after the other. */
+export interface Database {
+  /** The service's description of the database. */
+  readonly info: DatabaseInfo;
+  /** The version in use, 16 hexadecimal digits. */
+  readonly version: string;
+  /** What the owner signed; null if the database is not signed. */
+  readonly checkpoint: Checkpoint | null;
+  /** The root of a verifiable database; null for others. */
+  readonly root: string | null;
+  /** The costs since the connection. */
+  readonly costs: Costs;
+  /** The value of a key; null if the database does not have the key. */
+  get(key: string | Uint8Array, settings?: CallSettings): Promise<Uint8Array | null>;
+  /** The values of several keys, in order. The service learns their number. */
+  getMany(keys: (string | Uint8Array)[], settings?: CallSettings): Promise<(Uint8Array | null)[]>;
+  /** The record at an index, from 0. */
+  getIndex(index: number | bigint, settings?: CallSettings): Promise<Uint8Array>;
+  /** The records at several indices, in order. The service learns their number. */
+  getIndices(indices: (number | bigint)[], settings?: CallSettings): Promise<Uint8Array[]>;
+  /** Frees the memory of the database. */
+  close(): void;
+}
+
+/** The service's description of a database. Lengths are in bytes. */
+export interface DatabaseInfo {
+  name: string;
+  scheme: string;
+  version: string;
+  /** Number of records; in a keyed database, of buckets. */
+  records: number;
+  record_bits: number;
+  keyed: boolean;
+  max_batch: number;
+  private: boolean;
+  sizes: { query: number; answer: number; bundle: number; [name: string]: number };
+  security_bits: number | null;
+  failure_log2: number | null;
+  parameters: Record<string, string>;
+}
+
+/** The owner's statement about the version in use. */
+export interface Checkpoint {
+  /** The owner's public key. */
+  owner: string;
+  sequence: number;
+  /** Number of known witnesses that have signed, too. */
+  cosignatures: number;
+}
+
+/** Costs of a connection. Bytes are those of bodies. */
+export interface Costs {
+  publicBytes: number;
+  queryBytes: number;
+  answerBytes: number;
+  requests: number;
+  fetchSeconds: number;
+  querySeconds: number;
+  roundTripSeconds: number;
+  extractSeconds: number;
+}
+
+/** An error of papir. Arguments of a wrong type throw a TypeError instead. */
+export class PapirError extends Error {
+  /** A short stable name. */
+  readonly code: string;
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
+  /** The HTTP status of a refusal. */
+  readonly status?: number;
+}
+
+/** A service that cannot be reached, or refuses a request. */
+export class NetworkError extends PapirError {}
+
+/** An answer, a root or a checkpoint that does not verify. */
+export class VerificationError extends PapirError {}
+
+/** A scheme that hides nothing. No query was sent. */
+export class NotPrivateError extends PapirError {}
+
+/** A database that this client does not look up in. */
+export class UnsupportedError extends PapirError {}

@@ -1,0 +1,87 @@
+/** Looks up keys and indices in a papir service without revealing them. */
+
+import { Backend } from "./backend.js";
+import { NetworkError, NotPrivateError, PapirError, UnsupportedError, VerificationError } from "./errors.js";
+import { options } from "./options.js";
+import { RemoteBackend } from "./remote.js";
+import { decodeValues, encodeWanted } from "./wanted.js";
+
+export { NetworkError, NotPrivateError, PapirError, UnsupportedError, VerificationError };
+
+const backends = new Map();
+
+/** One worker for all databases of a page. Node has threads of its own, and no page to keep smooth. */
+function backend(worker, simd) {
+  const name = `${worker} ${simd}`;
+  if (!backends.has(name)) backends.set(name, worker ? new RemoteBackend(simd) : new Backend(simd));
+  return backends.get(name);
+}
+
+/** Connects to a database and fetches its public part. */
+export async function connect(url, given = {}) {
+  const { worker = typeof Worker === "function", simd, signal, onProgress, ...rest } = given;
+  const chosen = backend(worker, simd);
+  const opened = await chosen.open(options(url, rest), { signal, onProgress });
+  return new Database(chosen, opened, onProgress);
+}
+
+/** A private client of one database. */
+class Database {
+  #backend;
+  #number;
+  #onProgress;
+  #description;
+
+  constructor(backend, { number, database }, onProgress) {
+    this.#backend = backend;
+    this.#number = number;
+    this.#description = database;
+    this.#onProgress = onProgress;
+  }
+
+  get info() {
+    return this.#description.info;
+  }
+
+  get version() {
+    return this.#description.version;
+  }
+
+  get checkpoint() {
+    return this.#description.checkpoint;
+  }
+
+  get root() {
+    return this.#description.root;
+  }
+
+  get costs() {
+    return this.#description.costs;
+  }
+
+  async get(key, settings) {
+    return (await this.getMany([key], settings))[0];
+  }
+
+  async getMany(keys, settings) {
+    return this.#look(encodeWanted(keys, "key"), settings);
+  }
+
+  async getIndex(index, settings) {
+    return (await this.getIndices([index], settings))[0];
+  }
+
+  async getIndices(indices, settings) {
+    return this.#look(encodeWanted(indices, "index"), settings);
+  }
+
+  close() {
+    this.#backend.close(this.#number);
+  }
+
+  async #look(wanted, { signal } = {}) {
+    const { values, database } = await this.#backend.get(this.#number, wanted, { signal, onProgress: this.#onProgress });
+    this.#description = database;
+    return decodeValues(values);
+  }
+}

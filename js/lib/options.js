@@ -1,0 +1,47 @@
+// Options of a connection, checked and in the form of the module.
+
+const TEXT = "a string";
+const SECONDS = "a number of seconds from 0";
+const FLAG = "true or false";
+const COUNT = "a whole number from 0";
+const TEXTS = "an array of strings";
+
+const CHECKS = {
+  [TEXT]: (value) => typeof value === "string",
+  [SECONDS]: (value) => typeof value === "number" && value >= 0,
+  [FLAG]: (value) => typeof value === "boolean",
+  [COUNT]: (value) => Number.isSafeInteger(value) && value >= 0,
+  [TEXTS]: (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
+};
+
+/** Each option: its name in the module, its kind, its default. */
+const OPTIONS = {
+  database: ["database", TEXT, null],
+  token: ["token", TEXT, null],
+  insecureHttp: ["insecure_http", FLAG, false],
+  owner: ["owner", TEXT, null],
+  root: ["root", TEXT, null],
+  maxAge: ["max_age", SECONDS, null],
+  witnesses: ["witnesses", TEXTS, []],
+  cosignatures: ["cosignatures", COUNT, 0],
+  freshness: ["freshness", SECONDS, null],
+  patience: ["patience", SECONDS, null],
+  cache: ["cache", FLAG, true],
+  pin: ["pin", FLAG, true],
+};
+
+/** The options for the module. */
+export function options(url, given) {
+  if (!CHECKS[TEXT](url)) throw new TypeError(`expected an address as a string, found ${typeof url}`);
+  const unknown = Object.keys(given).find((name) => !(name in OPTIONS));
+  if (unknown) throw new TypeError(`unknown option \`${unknown}\`: expected one of ${Object.keys(OPTIONS).join(", ")}`);
+  const checked = { url };
+  for (const [name, [inModule, kind, fallback]] of Object.entries(OPTIONS)) {
+    const value = given[name] ?? fallback;
+    if (value !== null && !CHECKS[kind](value)) {
+      throw new TypeError(`option \`${name}\`: expected ${kind}, found ${JSON.stringify(value)}`);
+    }
+    checked[inModule] = value;
+  }
+  return checked;
+}

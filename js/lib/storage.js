@@ -1,0 +1,155 @@
+// Pins of databases, and copies of their public parts.
+//
+// Pins (the owner's key that was seen first, and the newest version) lie in IndexedDB. Copies of public parts lie in
+// the Cache API, where a browser may remove them. A lock keeps two tabs from writing a pin at once.
+
+const NAME = "papir";
+const PINS = "pins";
+
+/** The storage of this browser, or of this process where there is none. */
+export function storage() {
+  return globalThis.indexedDB ? new BrowserStorage() : MEMORY;
+}
+
+class BrowserStorage {
+  #locks = new Locks();
+
+  unlock(lock) {
+    this.#locks.release(lock);
+  }
+
+  async perform({ action, slot, entry, limit }, body) {
+    const key = await hidden(slot);
+    switch (action) {
+      case "lock":
+        return { head: { lock: await this.#locks.acquire(`${NAME}/${key}`) } };
+      case "read":
+        return found(isPin(entry) ? await readPin(`${key}/${entry}`) : await readCopy(`${key}/${entry}`, limit));
+      default:
+        await (isPin(entry) ? writePin(`${key}/${entry}`, body) : writeCopy(`${key}/${entry}`, body));
+        return { head: {} };
+    }
+  }
+}
+
+function isPin(entry) {
+  return entry === "owner" || entry === "root";
+}
+
+function found(bytes) {
+  return { head: { found: bytes !== undefined }, body: bytes };
+}
+
+/** The name of a slot without the service's address. */
+async function hidden(slot) {
+  // Pages of plain HTTP have no `subtle`. Their names are their own origin's alone, too.
+  if (!globalThis.crypto?.subtle) return encodeURIComponent(slot);
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(slot)));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Locks between tabs. */
+class Locks {
+  #held = new Map();
+  #next = 1;
+
+  async acquire(name) {
+    const lock = this.#next++;
+    const released = new Promise((release) => this.#held.set(lock, release));
+    if (navigator.locks) {
+      await new Promise((acquired, refused) => {
+        navigator.locks.request(name, () => (acquired(), released)).catch(refused);
+      });
+    }
+    return lock;
+  }
+
+  release(lock) {
+    this.#held.get(lock)?.();
+    this.#held.delete(lock);
+  }
+}
+
+function ended(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+async function withPins(mode, use) {
+  const opening = indexedDB.open(NAME, 1);
+  opening.onupgradeneeded = () => opening.result.createObjectStore(PINS);
+  const database = await ended(opening);
+  try {
+    const transaction = database.transaction(PINS, mode, { durability: "strict" });
+    const result = await ended(use(transaction.objectStore(PINS)));
+    await new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = () => reject(transaction.error);
+      transaction.commit?.();
+    });
+    return result;
+  } finally {
+    database.close();
+  }
+}
+
+function readPin(key) {
+  return withPins("readonly", (pins) => pins.get(key));
+}
+
+function writePin(key, bytes) {
+  return withPins("readwrite", (pins) => pins.put(bytes, key));
+}
+
+/** A key of the Cache API is an address. This one is asked of no server. */
+function address(key) {
+  return `https://papir.invalid/${key}`;
+}
+
+async function readCopy(key, limit) {
+  const response = await (await globalThis.caches?.open(NAME))?.match(address(key));
+  const bytes = response && new Uint8Array(await response.arrayBuffer());
+  return bytes?.length <= limit ? bytes : undefined;
+}
+
+async function writeCopy(key, bytes) {
+  await (await globalThis.caches?.open(NAME))?.put(address(key), new Response(bytes));
+}
+
+/** Keeps everything for as long as the process runs. */
+class MemoryStorage {
+  #entries = new Map();
+  #locks = new Map();
+  #held = new Map();
+  #next = 1;
+
+  unlock(lock) {
+    this.#held.get(lock)?.();
+    this.#held.delete(lock);
+  }
+
+  async perform({ action, slot, entry }, body) {
+    const key = `${slot}/${entry}`;
+    switch (action) {
+      case "lock":
+        return { head: { lock: await this.#lock(slot) } };
+      case "read":
+        return found(this.#entries.get(key));
+      default:
+        this.#entries.set(key, body);
+        return { head: {} };
+    }
+  }
+
+  async #lock(slot) {
+    const before = this.#locks.get(slot);
+    const lock = this.#next++;
+    this.#locks.set(slot, new Promise((release) => this.#held.set(lock, release)));
+    await before;
+    return lock;
+  }
+}
+
+const MEMORY = new MemoryStorage();

@@ -1,0 +1,49 @@
+// Keys, indices and values as bytes: for each a byte, a length of four bytes, and the bytes.
+
+const KEY = 0;
+const INDEX = 1;
+const MOST_INDEX = 2n ** 64n;
+
+/** Encodes keys, or indices, for the module. */
+export function encodeWanted(items, kind) {
+  if (!Array.isArray(items)) throw new TypeError(`expected an array, found ${typeof items}`);
+  const parts = items.map(kind === "key" ? keyBytes : indexBytes);
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + 5 + part.length, 0));
+  const view = new DataView(bytes.buffer);
+  let start = 0;
+  for (const part of parts) {
+    bytes[start] = kind === "key" ? KEY : INDEX;
+    view.setUint32(start + 1, part.length, true);
+    bytes.set(part, start + 5);
+    start += 5 + part.length;
+  }
+  return bytes;
+}
+
+function keyBytes(key) {
+  if (typeof key === "string") return new TextEncoder().encode(key);
+  if (key instanceof Uint8Array) return key;
+  throw new TypeError(`expected a key as a string or a Uint8Array, found ${typeof key}`);
+}
+
+function indexBytes(index) {
+  const whole = typeof index === "bigint" || Number.isSafeInteger(index);
+  if (!whole || index < 0 || BigInt(index) >= MOST_INDEX) {
+    throw new TypeError(`expected an index as a whole number from 0, found ${String(index)}`);
+  }
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(index), true);
+  return bytes;
+}
+
+/** Decodes values: `null` for a key that the database does not have. */
+export function decodeValues(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const values = [];
+  for (let start = 0; start < bytes.length; ) {
+    const end = start + 5 + view.getUint32(start + 1, true);
+    values.push(bytes[start] === 1 ? bytes.slice(start + 5, end) : null);
+    start = end;
+  }
+  return values;
+}

@@ -1,0 +1,93 @@
+//! Events: what JavaScript is to do next, or a result.
+
+use std::sync::Arc;
+
+use papir_client::Error;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use crate::task::Paused;
+
+/// Bytes of an event.
+pub(crate) enum Body {
+    None,
+    /// Of a request, which may be repeated.
+    Shared(Arc<Vec<u8>>),
+    /// Erased when the event is dropped.
+    Own(Zeroizing<Vec<u8>>),
+}
+
+impl Body {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::None => &[],
+            Self::Shared(bytes) => bytes,
+            Self::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// An event. Its fields point into this module's memory until [`papir_dispose`].
+#[repr(C)]
+pub(crate) struct Event {
+    head: *const u8,
+    head_length: usize,
+    body: *const u8,
+    body_length: usize,
+    /// The task to resume, or the opened database; null for neither.
+    handle: *mut (),
+    owned: (Zeroizing<String>, Body),
+}
+
+impl Event {
+    pub(crate) fn new(head: &Value, body: Body, handle: *mut ()) -> Box<Self> {
+        let owned = (Zeroizing::new(head.to_string()), body);
+        let (text, bytes) = (owned.0.as_bytes(), owned.1.bytes());
+        let (head, head_length, body, body_length) = (text.as_ptr(), text.len(), bytes.as_ptr(), bytes.len());
+        Box::new(Self { head, head_length, body, body_length, handle, owned })
+    }
+
+    /// A step that a task waits for.
+    pub(crate) fn waiting(head: &Value, body: Body, task: Box<dyn Paused>) -> Box<Self> {
+        Self::new(head, body, Box::into_raw(Box::new(task)).cast())
+    }
+
+    /// A result without bytes.
+    pub(crate) fn failed(error: &Error) -> Box<Self> {
+        let status = if let Error::Http { status, .. } = error { Some(*status) } else { None };
+        let head = json!({
+            "kind": "failed",
+            "group": group(error),
+            "code": error.code(),
+            "message": error.to_string(),
+            "retryable": error.is_retryable(),
+            "status": status,
+        });
+        Self::new(&head, Body::None, std::ptr::null_mut())
+    }
+}
+
+/// The class of an error in JavaScript.
+fn group(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::Transport { .. } | Error::Http { .. } => "network",
+        Error::Root { .. } | Error::NoCheckpoint { .. } | Error::Checkpoint { .. } => "verification",
+        Error::Lookup(error) if error.code() == "not_committed" => "verification",
+        Error::Core(papir_core::Error::NotPrivate { .. }) => "not_private",
+        Error::Core(papir_core::Error::Parameters { .. } | papir_core::Error::UnknownScheme { .. }) => {
+            "unsupported"
+        }
+        _ => return None,
+    })
+}
+
+/// Frees an event, but not what its handle names.
+///
+/// # Safety
+/// `event` comes from a function of this module, and is given back once.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn papir_dispose(event: *mut Event) {
+    // SAFETY: as the caller promises.
+    let event = unsafe { Box::from_raw(event) };
+    drop(event.owned);
+}

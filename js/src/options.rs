@@ -1,0 +1,87 @@
+//! Options of a connection, from JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use papir_client::core::{CheckpointSettings, Freshness, Pin, Rotation, Service, Settings, Token, Watcher};
+use papir_client::{Error, Result};
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::host::Page;
+use crate::schemes::schemes;
+
+/// The options of `connect`, as JavaScript has checked them. Times are in seconds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Options {
+    url: String,
+    database: Option<String>,
+    token: Option<Zeroizing<String>>,
+    insecure_http: bool,
+    owner: Option<String>,
+    root: Option<String>,
+    max_age: Option<f64>,
+    witnesses: Vec<String>,
+    cosignatures: usize,
+    freshness: Option<f64>,
+    patience: Option<f64>,
+    cache: bool,
+    pin: bool,
+}
+
+impl Options {
+    /// # Errors
+    /// The parser's error.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        let bad = |error: serde_json::Error| {
+            papir_core::Error::malformed("the options", error, "those of the documentation")
+        };
+        Ok(serde_json::from_slice(bytes).map_err(bad)?)
+    }
+
+    /// The service, and the settings of a session.
+    ///
+    /// # Errors
+    /// [`Error::BadUrl`], [`Error::BadToken`], [`Error::TokenInClear`], and [`Error::Core`] or
+    /// [`Error::Checkpoint`] for a root or a key that does not parse.
+    pub(crate) fn service_and_settings(&self) -> Result<(Service, Settings)> {
+        let token = self.token.as_ref().map(|text| Token::new(text)).transpose()?;
+        let service = Service::new(&self.url, token, self.insecure_http, Arc::new(Page))?;
+        let service = match self.patience {
+            Some(patience) => service.with_patience(seconds(patience)),
+            None => service,
+        };
+        let key = |text: &String| text.parse().map_err(|error| self.bad_key(error));
+        let checkpoint = CheckpointSettings {
+            owner: self.owner.as_ref().map(key).transpose()?,
+            max_age: self.max_age.map(seconds),
+            witnesses: self.witnesses.iter().map(key).collect::<Result<_>>()?,
+            cosignatures: self.cosignatures,
+            patience: None,
+        };
+        // Every field is named: the defaults would link all schemes of the registry.
+        let settings = Settings {
+            database: self.database.clone(),
+            allow_not_private: false,
+            root: self.root.as_ref().map(|text| text.parse()).transpose()?,
+            pin: if self.pin { Pin::Owner } else { Pin::Nothing },
+            owner_key: None,
+            checkpoint,
+            no_cache: !self.cache,
+            rotation: Rotation::default(),
+            freshness: self.freshness.map_or_else(Freshness::default, |age| Freshness(seconds(age))),
+            schemes: schemes(),
+            watcher: Watcher::default(),
+        };
+        Ok((service, settings))
+    }
+
+    fn bad_key(&self, error: papir_checkpoint::Error) -> Error {
+        Error::Checkpoint { url: self.url.clone(), error }
+    }
+}
+
+fn seconds(number: f64) -> Duration {
+    Duration::try_from_secs_f64(number).unwrap_or(Duration::MAX)
+}

@@ -1,0 +1,84 @@
+//! Requests to the storage: pins and copies of public parts. Registered clients have no place there.
+
+use std::io;
+
+use papir_client::core::{PinnedOwner, StoreAction, StoreLock, Stored};
+use papir_client::{Error, Result};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use crate::event::Body;
+use crate::host::Unlock;
+use crate::schemes::NO_REGISTRATION;
+use crate::task::Reply;
+
+/// The head of the storage's reply.
+#[derive(Deserialize)]
+struct Head {
+    /// Set if the storage failed.
+    failure: Option<String>,
+    /// Set if there is an entry; the body has its bytes.
+    #[serde(default)]
+    found: bool,
+    /// The lock's number.
+    #[serde(default)]
+    lock: u32,
+}
+
+/// The message for JavaScript; `None` for the state of registered clients.
+pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)> {
+    let read = |entry, limit: Option<u64>| json!({ "action": "read", "entry": entry, "limit": limit });
+    let write = |entry| json!({ "action": "write", "entry": entry });
+    let text = |text: String| Body::Own(Zeroizing::new(text.into_bytes()));
+    let (mut head, body) = match action {
+        StoreAction::Lock => (json!({ "action": "lock" }), Body::None),
+        StoreAction::HasRoot | StoreAction::Root => (read("root", None), Body::None),
+        StoreAction::Pin(root) => (write("root"), text(root.to_string())),
+        StoreAction::Owner => (read("owner", None), Body::None),
+        StoreAction::KeepOwner(owner) => (write("owner"), text(owner.encode())),
+        StoreAction::Filter(limit) => (read("filter", Some(*limit)), Body::None),
+        StoreAction::KeepFilter(bytes) => (write("filter"), Body::Own(bytes.clone().into())),
+        StoreAction::PublicPart(limit) => (read("public", Some(*limit)), Body::None),
+        StoreAction::KeepPublicPart(bytes) => (write("public"), Body::Own(bytes.clone().into())),
+        StoreAction::Read
+        | StoreAction::Write(_)
+        | StoreAction::Forget
+        | StoreAction::KeepKeys(_)
+        | StoreAction::Keys(_)
+        | StoreAction::DropKeys => return None,
+    };
+    head["kind"] = "store".into();
+    head["slot"] = slot.into();
+    Some((head, body))
+}
+
+/// The storage's reply to an action.
+pub(crate) fn stored(action: &StoreAction, reply: Reply) -> Result<Stored> {
+    let Reply { head, body } = reply;
+    let head: Head = serde_json::from_slice(&head).map_err(|error| failed(error.to_string()))?;
+    if let Some(failure) = head.failure {
+        return Err(failed(failure));
+    }
+    let text = || head.found.then(|| String::from_utf8_lossy(&body).into_owned());
+    Ok(match action {
+        StoreAction::Lock => Stored::Locked(StoreLock::new(Unlock(head.lock))),
+        StoreAction::HasRoot => Stored::Found(head.found),
+        StoreAction::Root => Stored::Root(text().map(|root| root.parse()).transpose()?),
+        StoreAction::Owner => Stored::Owner(head.found.then(|| PinnedOwner::decode(&body)).transpose()?),
+        StoreAction::Filter(_) | StoreAction::PublicPart(_) => {
+            Stored::Bytes(head.found.then(|| body.to_vec()))
+        }
+        _ => Stored::Done,
+    })
+}
+
+/// The error for the state of a registered client.
+pub(crate) fn refused() -> Error {
+    failed(NO_REGISTRATION.to_owned())
+}
+
+fn failed(reason: String) -> Error {
+    papir_core::Error::Io { what: "the browser's storage".to_owned(), source: io::Error::other(reason) }
+        .into()
+}

@@ -1,0 +1,60 @@
+// Chromium, and pages of another origin than the service's.
+
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+
+import { chromium } from "playwright-core";
+
+import { DIST } from "./support.mjs";
+
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".css": "text/css" };
+/** What the README says that a page needs. */
+const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src *";
+
+/** Starts Chromium until the end of the test. Debian's, or the one in CHROMIUM. */
+export async function browser(test, args = []) {
+  const started = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", ...args],
+  });
+  test.after(() => started.close());
+  return started;
+}
+
+/** Serves the built package to pages of an origin of its own. Returns the address of an empty page. */
+export async function origin(test) {
+  const server = createServer(async (request, response) => {
+    const path = normalize(new URL(request.url, "http://x").pathname);
+    const type = TYPES[extname(path)] ?? "text/html";
+    const headers = { "content-type": type, "content-security-policy": POLICY };
+    if (path === "/") return response.writeHead(200, headers).end("<!doctype html><title>page</title>");
+    try {
+      response.writeHead(200, headers).end(await readFile(join(DIST, path.replace(/^\/papir\//, ""))));
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  test.after(() => (server.closeAllConnections(), server.close()));
+  return `http://127.0.0.1:${server.address().port}/`;
+}
+
+/** Opens an empty page with `papir`, the package, and `open`, `get`: a database, and a value as text. */
+export async function page(context, address) {
+  const opened = await context.newPage();
+  await opened.goto(address);
+  await opened.evaluate(async () => {
+    globalThis.papir = await import("/papir/index.js");
+    globalThis.open = async (url, options) => {
+      globalThis.database = await papir.connect(url, options);
+      return { costs: database.costs, info: database.info, version: database.version };
+    };
+    globalThis.get = async (key) => {
+      const value = await database.get(key);
+      return value && new TextDecoder().decode(value);
+    };
+    globalThis.failure = (call) => call().then(() => "none", (error) => ({ name: error.name, code: error.code, message: error.message, retryable: error.retryable }));
+  });
+  return opened;
+}

@@ -1,0 +1,161 @@
+// Lookups from pages in Chromium, in services on another origin.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import test from "node:test";
+
+import { browser, origin, page } from "./browser.mjs";
+import { between, folder, fruit, papir, serve } from "./support.mjs";
+
+const ANY = ["--allow-origin", "*"];
+
+test("keys are looked up in a worker, and the page stays smooth", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const tab = await page(await (await browser(t)).newContext(), await origin(t));
+  const violations = [];
+  tab.on("console", (message) => message.text().includes("Content Security Policy") && violations.push(message.text()));
+  await tab.evaluate(() => {
+    globalThis.long = [];
+    new PerformanceObserver((list) => long.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: "longtask" });
+  });
+  const start = await tab.evaluate(async (url) => {
+    const start = performance.now();
+    await open(url);
+    const value = await get("apple");
+    return { value, milliseconds: performance.now() - start };
+  }, url);
+  assert.equal(start.value, "red");
+  t.diagnostic(`from connect to the first value: ${Math.round(start.milliseconds)} ms`);
+  assert.equal(await tab.evaluate(() => get("no such fruit")), null);
+  assert.deepEqual(await tab.evaluate(() => Promise.all(["fruit-1", "fruit-2"].map(get))), ["colour-1", "colour-2"]);
+  assert.equal(tab.workers().length, 1);
+  assert.deepEqual(await tab.evaluate(() => long), []);
+  assert.deepEqual(violations, []);
+});
+
+test("a token and TLS work across origins, and an origin that is not allowed does not", async (t) => {
+  const path = folder(t);
+  const [certificate, key, tokens] = ["cert.pem", "key.pem", "tokens.toml"].map((name) => join(path, name));
+  const made = spawnSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate]);
+  assert.equal(made.status, 0, String(made.stderr));
+  const token = papir("tokens", tokens, "add", "--name", "tests").split(/\s/).at(-1);
+  const own = await origin(t);
+  const flags = ["--tls-cert", certificate, "--tls-key", key, "--tokens", tokens, "--allow-origin", own.replace(/\/$/, "")];
+  const { url } = await serve(t, [fruit(path)], flags);
+  const context = await (await browser(t)).newContext({ ignoreHTTPSErrors: true });
+  const tab = await page(context, own);
+  await tab.evaluate(([url, token]) => open(url, { token }), [url, token]);
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+  const refused = await tab.evaluate((url) => failure(() => open(url)), url);
+  assert.deepEqual([refused.name, refused.code], ["NetworkError", "unauthorized"]);
+  const foreign = await page(context, await origin(t));
+  const blocked = await foreign.evaluate(([url, token]) => failure(() => open(url, { token, patience: 0.1 })), [url, token]);
+  assert.deepEqual([blocked.name, blocked.code], ["NetworkError", "transport"]);
+});
+
+test("vectors that the browser does not have are not needed", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  // WebAssembly has no vectors on a processor without these instructions.
+  const old = await browser(t, ["--js-flags=--no-enable-sse3 --no-enable-ssse3 --no-enable-sse4-1 --no-enable-sse4-2 --no-enable-avx"]);
+  const tab = await page(await old.newContext(), await origin(t));
+  const { hasVectors, value } = await tab.evaluate(async (url) => {
+    const { hasVectors } = await import("/papir/module.js");
+    await open(url);
+    return { hasVectors: hasVectors(), value: await get("apple") };
+  }, url);
+  assert.deepEqual([hasVectors, value], [false, "red"]);
+});
+
+test("an update under way is followed, and two tabs see it", async (t) => {
+  const path = folder(t);
+  const snapshot = fruit(path);
+  const { url } = await serve(t, [snapshot], [...ANY, "--watch", "--keep-old", "0"]);
+  const context = await (await browser(t)).newContext();
+  const address = await origin(t);
+  const tabs = [await page(context, address), await page(context, address)];
+  await Promise.all(tabs.map((tab) => tab.evaluate((url) => open(url), url)));
+  assert.deepEqual(await Promise.all(tabs.map((tab) => tab.evaluate(() => get("apple")))), ["red", "red"]);
+  fruit(path, [], "green");
+  for (const tab of tabs) {
+    const deadline = Date.now() + 30_000;
+    while ((await tab.evaluate(() => get("apple"))) !== "green") assert(Date.now() < deadline, "the old version stays");
+  }
+});
+
+test("the owner's key is remembered by all tabs, also after a reload", async (t) => {
+  const path = folder(t);
+  const keys = ["owner", "thief"].map((name) => join(path, name));
+  keys.forEach((key) => papir("checkpoint", "keygen", key, "--name", "tests/owner"));
+  const context = await (await browser(t)).newContext();
+  const address = await origin(t);
+  const first = await serve(t, [fruit(path, ["--sign", keys[0]])], ANY);
+  const tabs = [await page(context, address), await page(context, address)];
+  const opened = await Promise.all(tabs.map((tab) => tab.evaluate((url) => open(url), first.url)));
+  assert.equal(opened.length, 2);
+  await first.stop();
+  const other = folder(t);
+  const port = new URL(first.url).port;
+  await serve(t, [fruit(other, ["--sign", keys[1]])], [...ANY, "--listen", `127.0.0.1:${port}`]);
+  const later = await page(context, address);
+  const refused = await later.evaluate((url) => failure(() => open(url)), first.url);
+  assert.equal(refused.name, "VerificationError", JSON.stringify(refused));
+});
+
+test("a public part is fetched once, with progress, and kept for the next visit", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t), ["--scheme", "simple"])], ANY);
+  const context = await (await browser(t)).newContext();
+  const address = await origin(t);
+  const visit = async () => {
+    const tab = await page(context, address);
+    return tab.evaluate(async (url) => {
+      const progress = [];
+      const { costs } = await open(url, { onProgress: (one) => progress.push(one) });
+      return { bytes: costs.publicBytes, last: progress.at(-1), value: await get("apple") };
+    }, url);
+  };
+  const [first, second] = [await visit(), await visit()];
+  assert(first.bytes > 64 << 10 && first.last.received === first.last.total, JSON.stringify(first));
+  assert.deepEqual([second.bytes, second.last, second.value], [0, undefined, "red"]);
+});
+
+test("a service that lies gives an error, and no value", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const lying = await between(t, url, async (request, body) => {
+    if (request.method === "POST") body[body.length >> 1] ^= 1;
+    return body;
+  });
+  const tab = await page(await (await browser(t)).newContext(), await origin(t));
+  await tab.evaluate((url) => open(url), lying);
+  assert.equal((await tab.evaluate(() => failure(() => get("apple")))).code, "checksum");
+});
+
+test("without a network the error may pass, and the next lookup works", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const context = await (await browser(t)).newContext();
+  const tab = await page(context, await origin(t));
+  await tab.evaluate((url) => open(url, { patience: 0.5 }), url);
+  await context.setOffline(true);
+  const failed = await tab.evaluate(() => failure(() => get("apple")));
+  assert.deepEqual([failed.name, failed.retryable], ["NetworkError", true]);
+  await context.setOffline(false);
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+});
+
+test("a slow line is waited for", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const slow = await between(t, url, async (request, body, response) => {
+    if (request.method !== "POST") return body;
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    response.writeHead(200, { "content-type": "application/octet-stream", "access-control-allow-origin": "*" });
+    for (let start = 0; start < body.length; start += 4096) {
+      response.write(body.subarray(start, start + 4096));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    response.end();
+    return undefined;
+  });
+  const tab = await page(await (await browser(t)).newContext(), await origin(t));
+  await tab.evaluate((url) => open(url), slow);
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+});

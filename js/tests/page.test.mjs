@@ -1,0 +1,140 @@
+// The page of `papir serve --page`, as people use it.
+
+import assert from "node:assert/strict";
+import { cpSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import test from "node:test";
+
+import { browser } from "./browser.mjs";
+import { DIST, folder, fruit, papir, serve } from "./support.mjs";
+
+/** The folder that `make page` builds. */
+const PAGE = process.env.PAPIR_PAGE ?? new URL("../../target/page", import.meta.url).pathname;
+/** A folder for screenshots. */
+const SCREENSHOTS = process.env.PAPIR_SCREENSHOTS;
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** The texts of elements by their ids. */
+function texts(tab, ...ids) {
+  return Promise.all(ids.map((id) => tab.textContent(`#${id}`)));
+}
+
+async function ready(tab) {
+  await tab.waitForSelector("#ask:not([disabled])");
+}
+
+test("a key is looked up by keyboard, and the page says what the service saw", async (t) => {
+  const path = folder(t);
+  const key = join(path, "owner.key");
+  const owner = papir("checkpoint", "keygen", key, "--name", "tests/owner");
+  const { url } = await serve(t, [fruit(path, ["--sign", key])], [`--page=${PAGE}`]);
+  const tab = await (await browser(t)).newPage();
+  const [errors, requests] = [[], []];
+  tab.on("pageerror", (error) => errors.push(error.message));
+  tab.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  tab.on("request", (request) => requests.push(new URL(request.url()).origin));
+  await tab.goto(url);
+  assert.equal(tab.url(), `${url}/page/`);
+  await ready(tab);
+  assert.equal(await tab.evaluate(() => document.activeElement.id), "key");
+  await tab.keyboard.type("apple");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector("#value:visible");
+  assert.deepEqual(await texts(tab, "value", "status"), ["red", "Found."]);
+  const seen = await texts(tab, "sent", "received");
+  assert.match(seen.join(" "), /^[\d.]+ KiB [\d.]+ KiB$/);
+  await tab.fill("#key", "a key that is not there, and longer");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector("#absent:visible");
+  assert.deepEqual(await texts(tab, "sent", "received", "status"), [...seen, "Not found."]);
+  assert((await tab.textContent("#owner")).startsWith(owner));
+  assert.deepEqual(errors, []);
+  assert.deepEqual([...new Set(requests)], [url]);
+});
+
+test("the page meets the rules of accessibility, wide and narrow, light and dark", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], [`--page=${PAGE}`]);
+  const started = await browser(t);
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [name, width] of [["wide", 1200], ["narrow", 360]]) {
+      // axe is a script of the test's own, which the page's policy would refuse.
+      const context = await started.newContext({ colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
+      const tab = await context.newPage();
+      await tab.goto(url);
+      await ready(tab);
+      await tab.fill("#key", "apple");
+      await tab.click("#ask");
+      await tab.waitForSelector("#value:visible");
+      await tab.addScriptTag({ content: AXE });
+      const { violations } = await tab.evaluate(() => axe.run());
+      assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), [], `${colorScheme} ${name}`);
+      assert.equal(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `${name}: it scrolls sideways`);
+      if (SCREENSHOTS) await tab.screenshot({ path: join(SCREENSHOTS, `page-${name}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+});
+
+test("several databases are chosen from, and a token is asked for", async (t) => {
+  const path = folder(t);
+  const tokens = join(path, "tokens.toml");
+  const token = papir("tokens", tokens, "add", "--name", "tests").split(/\s/).at(-1);
+  const other = join(path, "other.papir");
+  renameSync(fruit(path, [], "blue"), other);
+  const { url } = await serve(t, [fruit(path), other], [`--page=${PAGE}`, "--tokens", tokens]);
+  const tab = await (await browser(t)).newPage();
+  await tab.goto(`${url}/page/`);
+  await tab.waitForSelector("#access:visible");
+  await tab.fill("#token", "wrong");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector("text=The service refuses this token.");
+  await tab.fill("#token", token);
+  await tab.keyboard.press("Enter");
+  await ready(tab);
+  await tab.selectOption("#database", "other");
+  await tab.waitForSelector("text=Ready.");
+  await ready(tab);
+  await tab.fill("#key", "apple");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector("#value:visible");
+  assert.equal(await tab.textContent("#value"), "blue");
+});
+
+test("the page is served with a strict policy, compressed, and beside it nothing else", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], [`--page=${PAGE}`]);
+  const response = await fetch(`${url}/page/papir/papir-simd.wasm`, { headers: { "accept-encoding": "gzip" } });
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "application/wasm");
+  assert.equal(response.headers.get("content-encoding"), "gzip");
+  const policy = response.headers.get("content-security-policy");
+  assert.match(policy, /default-src 'none'; script-src 'self' 'wasm-unsafe-eval';/);
+  for (const path of ["/page/../Cargo.toml", "/page/%2e%2e/%2e%2e/Cargo.toml", "/page/none"]) {
+    assert.equal((await fetch(url + path)).status, 404, path);
+  }
+  const without = await serve(t, [fruit(folder(t))]);
+  assert.equal((await fetch(`${without.url}/page/`)).status, 404);
+});
+
+test("the form of the example warns of a leaked password, and of no other", async (t) => {
+  const path = folder(t);
+  const form = join(path, "form");
+  cpSync(new URL("../../examples/breached-form", import.meta.url).pathname, form, { recursive: true });
+  cpSync(DIST, join(form, "papir"), { recursive: true });
+  const passwords = join(path, "passwords.csv");
+  writeFileSync(passwords, "password,rank\n123456,1\nletmein,7\n");
+  const snapshot = join(path, "passwords.papir");
+  papir("build", passwords, "--key", "password", "--value", "rank", "--out", snapshot);
+  const { url } = await serve(t, [snapshot], [`--page=${form}`]);
+  const tab = await (await browser(t)).newPage();
+  await tab.goto(`${url}/page/`);
+  await tab.fill("#email", "somebody@example.org");
+  await tab.fill("#password", "letmein");
+  await tab.keyboard.press("Tab");
+  await tab.waitForSelector("text=This password has leaked: it is number 7 of the most common ones.");
+  await tab.click("button");
+  assert.equal(await tab.textContent("#done"), "");
+  await tab.fill("#password", "a password of my own");
+  await tab.click("button");
+  await tab.waitForSelector("text=Account created.");
+  assert.equal(await tab.getAttribute("#password", "aria-invalid"), "false");
+});

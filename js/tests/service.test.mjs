@@ -1,0 +1,132 @@
+// Lookups in real services, from Node.
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+
+import { between, built, folder, fruit, papir, serve, text } from "./support.mjs";
+
+const { connect, NetworkError, PapirError, UnsupportedError, VerificationError } = await built("index.js");
+
+test("keys that are present and keys that are absent are looked up", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const database = await connect(url);
+  assert.equal(text(await database.get("apple")), "red");
+  assert.equal(await database.get("no such fruit"), null);
+  const many = await database.getMany(["fruit-7", new TextEncoder().encode("fruit-8"), "", "fruit-199"]);
+  assert.deepEqual(many.map(text), ["colour-7", "colour-8", null, "colour-199"]);
+  await assert.rejects(database.getIndex(0), { code: "keyed" });
+  const { info, costs, version } = database;
+  assert.deepEqual([info.name, info.scheme, info.keyed, info.private, info.version], ["fruit", "inspire", true, true, version]);
+  assert(costs.queryBytes > 0 && costs.requests >= 3, JSON.stringify(costs));
+  database.close();
+  await assert.rejects(database.get("apple"), { code: "closed" });
+});
+
+test("lookups that start together each get their own value", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const database = await connect(url);
+  const keys = Array.from({ length: 12 }, (_, i) => `fruit-${i}`);
+  const values = await Promise.all(keys.map((key) => database.get(key)));
+  assert.deepEqual(values.map(text), keys.map((key) => key.replace("fruit", "colour")));
+});
+
+test("records are looked up by index, with a scheme of the long module", async (t) => {
+  const path = folder(t);
+  const source = join(path, "table.csv");
+  writeFileSync(source, "record\n" + Array.from({ length: 300 }, (_, i) => `record-${1000 + i}`).join("\n") + "\n");
+  for (const scheme of ["simple", "inspire1", "download"]) {
+    const snapshot = join(path, `${scheme}.papir`);
+    papir("build", source, "--value", "record", "--scheme", scheme, "--out", snapshot);
+    const { url, stop } = await serve(t, [snapshot]);
+    const progress = [];
+    const database = await connect(url, { onProgress: (one) => progress.push(one) });
+    assert.equal(database.info.scheme, scheme);
+    assert.deepEqual((await database.getIndices([0, 299n])).map((one) => text(one).slice(0, 11)), ["record-1000", "record-1299"]);
+    await assert.rejects(database.getIndex(300), { code: "index_out_of_range" });
+    if (scheme === "simple") assert.equal(progress.at(-1).received, progress.at(-1).total);
+    await stop();
+  }
+});
+
+test("registered clients are refused with the reason", async (t) => {
+  const path = folder(t);
+  const { url } = await serve(t, [fruit(path, ["--scheme", "zip"])], ["--registry", join(path, "registry")]);
+  await assert.rejects(connect(url), (error) => {
+    assert(error instanceof UnsupportedError, error.stack);
+    return /zip/.test(error.message) && /never be used twice/.test(error.message);
+  });
+});
+
+test("a new version is followed", async (t) => {
+  const path = folder(t);
+  const snapshot = fruit(path);
+  const { url } = await serve(t, [snapshot], ["--watch", "--keep-old", "0"]);
+  const database = await connect(url);
+  assert.equal(text(await database.get("apple")), "red");
+  const before = database.version;
+  fruit(path, [], "green");
+  const deadline = Date.now() + 30_000;
+  while (text(await database.get("apple")) !== "green") assert(Date.now() < deadline, "the old version stays");
+  assert.notEqual(database.version, before);
+});
+
+test("a token is needed, and is not sent in the clear", async (t) => {
+  const path = folder(t);
+  const tokens = join(path, "tokens");
+  const snapshot = fruit(path);
+  const token = papir("tokens", tokens, "add", "--name", "tests").split(/\s/).at(-1);
+  const { url } = await serve(t, [snapshot], ["--tokens", tokens]);
+  await assert.rejects(connect(url), (error) => error instanceof NetworkError && error.status === 401);
+  const database = await connect(url, { token });
+  assert.equal(text(await database.get("apple")), "red");
+  await assert.rejects(connect("http://lookup.example", { token: "secret" }), { code: "token_in_clear" });
+});
+
+test("a service that lies is found out by the owner's key", async (t) => {
+  const path = folder(t);
+  const key = join(path, "owner.key");
+  const owner = papir("checkpoint", "keygen", key, "--name", "tests/owner");
+  const other = papir("checkpoint", "keygen", join(path, "other.key"), "--name", "tests/owner");
+  const { url } = await serve(t, [fruit(path, ["--sign", key])]);
+  const database = await connect(url, { owner });
+  assert.deepEqual([database.checkpoint.owner, database.checkpoint.sequence], [owner, 0]);
+  assert.equal(text(await database.get("apple")), "red");
+  await assert.rejects(connect(url, { owner: other }), (error) => error instanceof VerificationError);
+});
+
+test("answers that were altered are errors, and no value", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const lying = await between(t, url, async (request, body) => {
+    if (request.url.endsWith("/query")) body[body.length >> 1] ^= 1;
+    return body;
+  });
+  const database = await connect(lying);
+  await assert.rejects(database.get("apple"), (error) => error instanceof PapirError && error.code === "checksum");
+});
+
+test("a connection that breaks off is tried again, and an absent service is named", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  let broken = 0;
+  const flaky = await between(t, url, async (request, body) => (broken++ % 3 === 0 ? undefined : body));
+  const database = await connect(flaky);
+  assert.equal(text(await database.get("apple")), "red");
+  assert(broken > 2);
+  await assert.rejects(connect("http://127.0.0.1:9", { patience: 0.1 }), (error) => {
+    return error instanceof NetworkError && error.retryable && error.message.includes("http://127.0.0.1:9");
+  });
+});
+
+test("a call is stopped by its signal", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const hanging = await between(t, url, async (request, body) => {
+    if (request.url.endsWith("/query")) await new Promise((resolve) => setTimeout(resolve, 5000).unref());
+    return body;
+  });
+  const database = await connect(hanging);
+  const start = Date.now();
+  await assert.rejects(database.get("apple", { signal: AbortSignal.timeout(100) }), { name: "TimeoutError" });
+  assert(Date.now() - start < 3000);
+  await assert.rejects(connect(url, { signal: AbortSignal.abort() }), { name: "AbortError" });
+});

@@ -1,0 +1,26 @@
+// The declarations fit the code: its exports, and their use in TypeScript.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+
+import { built } from "./support.mjs";
+
+test("the declarations are those of the code", async () => {
+  const declared = readFileSync(new URL("../lib/index.d.ts", import.meta.url), "utf8");
+  const names = [...declared.matchAll(/^export (?:class|function) (\w+)/gm)].map(([, name]) => name);
+  assert.deepEqual(names.sort(), Object.keys(await built("index.js")).sort());
+  const { options } = await built("options.js");
+  const known = Object.keys(options("http://x", {}));
+  const wanted = /export interface ConnectOptions \{([^}]*)\}/.exec(declared)[1];
+  const documented = [...wanted.matchAll(/^ {2}(\w+)\?/gm)].map(([, name]) => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`));
+  assert.deepEqual(documented.filter((name) => !["worker", "signal", "on_progress"].includes(name)).sort(), known.filter((name) => name !== "url").sort());
+});
+
+test("programs in TypeScript are checked", () => {
+  const tsc = new URL("node_modules/.bin/tsc", import.meta.url).pathname;
+  const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
+  const { status, stdout } = spawnSync(tsc, [...flags, new URL("types.ts", import.meta.url).pathname], { encoding: "utf8" });
+  assert.equal(status, 0, stdout);
+});

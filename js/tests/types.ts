@@ -1,0 +1,24 @@
+// The declarations fit their use. Only checked, never run.
+
+import { connect, NetworkError, PapirError, type ConnectOptions, type Database } from "../lib/index.js";
+
+const options: ConnectOptions = { owner: "name+id+key", onProgress: ({ received, total }) => console.log(received / total) };
+
+export async function lookUp(url: string): Promise<string | undefined> {
+  const database: Database = await connect(url, options);
+  try {
+    const value: Uint8Array | null = await database.get("apple", { signal: AbortSignal.timeout(1000) });
+    const [record]: Uint8Array[] = await database.getIndices([1n, 2]);
+    return value ? new TextDecoder().decode(value) : String(record?.length);
+  } catch (error) {
+    if (error instanceof NetworkError && error.retryable) return undefined;
+    throw error instanceof PapirError ? new Error(error.code) : error;
+  } finally {
+    database.close();
+  }
+}
+
+// @ts-expect-error There is no such option.
+void connect("https://lookup.example", { tokn: "a" });
+// @ts-expect-error A key is a string or bytes.
+void connect("https://lookup.example").then((database) => database.get(7));
