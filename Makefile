@@ -3,7 +3,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run js page js-test js-tools js-test-tools demo-page demo-form demo-passwords \
+.PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run js page js-test js-test-long js-tools js-test-tools demo-page demo-form demo-passwords \
   debug-program long-tools arm-test arm-tools python-test wheel deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
@@ -25,11 +25,13 @@ demo-ray: wheel ## Four shards of a database on this machine, behind Ray Serve; 
 test: lint ## Everything that must hold before a commit: lint, then the tests of every crate.
 	$(CARGO) test --locked --workspace
 	$(CARGO) test --locked -p papir-store --no-default-features --test it features
+	$(MAKE) js-test
 
 test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed::
 	$(CARGO) test --locked --workspace --test program -- --include-ignored --test-threads=1 timed::
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
+	$(MAKE) js-test-long
 	$(MAKE) arm-test
 	$(MAKE) deploy-check
 	$(MAKE) publish-dry-run
@@ -48,18 +50,14 @@ TEST ?=
 check: ## The unit tests of one crate after an edit: make check CRATE=schemes TEST=zip::
 	$(CARGO) test --locked -p papir-$(CRATE) --lib -- $(TEST)
 
-lint: test-tools ## Formatting, clippy, documentation, the lean build, the client on other targets.
+lint: test-tools js-tools ## Formatting, clippy, documentation, the lean build, the client on other targets.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p papir-cli --no-default-features -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --locked --workspace --no-deps --quiet
-	@for target in $$(rustup target list --installed 2>/dev/null \
-	    | grep -E '^(wasm32-unknown-unknown|aarch64-unknown-linux-gnu)$$'); do \
-	  echo "client side for $$target"; \
-	  $(CARGO) check --locked --quiet --target $$target -p papir-lookup -p papir-schemes -p papir-paillier \
-	    && $(CARGO) check --locked --quiet --target $$target -p papir-client --no-default-features \
-	    || exit 1; done
-
+	$(CARGO) clippy --locked --target $(WASM) -p papir-js --features all -- -D warnings
+	@if rustup target list --installed 2>/dev/null | grep -q '^aarch64-unknown-linux-gnu$$'; then \
+	  $(CARGO) check --locked --quiet --target aarch64-unknown-linux-gnu -p papir-client --no-default-features; fi
 	@$(ARM_TARGET) || { echo "kernels for aarch64 are not checked: rustup target add $(ARM)" >&2; exit 0; }; \
 	  $(CARGO) clippy --locked --target $(ARM) -p papir-kernels --all-targets -- -D warnings
 
@@ -85,24 +83,35 @@ wheel: tools ## A wheel of the Python package, in target/wheels.
 # services only when needed.
 WASM := wasm32-unknown-unknown
 WASM_TARGET = { ls "$$(rustc --print sysroot)/lib/rustlib/$(WASM)" || rustup target add $(WASM); } >/dev/null 2>&1
-WASM_BUILD = $(CARGO) build --locked --quiet -p papir-js --target $(WASM) --profile wasm
+JS_PROFILE := wasm
+JS_VECTORS := none simd
 JS_DIST := js/dist
+PAGE := target/page
 
 js: js-tools ## The npm package, in js/dist.
 	@rm -rf $(JS_DIST) && mkdir -p $(JS_DIST)
 	@cp js/lib/* js/package.json js/README.md LICENSE-APACHE LICENSE-MIT $(JS_DIST)
-	@set -e; for vectors in "" simd; do for schemes in "" all; do \
-	  export CARGO_TARGET_DIR=target/wasm$${vectors:+-simd} RUSTFLAGS="$${vectors:+-C target-feature=+simd128}"; \
-	  $(WASM_BUILD) $${schemes:+--features all}; \
-	  cp $$CARGO_TARGET_DIR/$(WASM)/wasm/papir_js.wasm $(JS_DIST)/papir$${schemes:+-all}$${vectors:+-simd}.wasm; \
+	@set -e; for vectors in $(JS_VECTORS); do for schemes in short all; do \
+	  simd=; test $$vectors = none || simd=-simd; all=; test $$schemes = short || all=-all; \
+	  RUSTFLAGS="$${simd:+-C target-feature=+simd128}" $(CARGO) build --locked --quiet -p papir-js \
+	    --target $(WASM) --profile $(JS_PROFILE) $${all:+--features all}; \
+	  cp target/$(WASM)/$(JS_PROFILE:dev=debug)/papir_js.wasm $(JS_DIST)/papir$$all$$simd.wasm; \
 	done; done
-
-PAGE := target/page
 
 page: js ## The page of `papir serve --page`, in target/page.
 	@rm -rf $(PAGE) && mkdir -p $(PAGE)/papir
 	@cp js/page/* $(PAGE) && cp $(JS_DIST)/*.js $(JS_DIST)/*.wasm $(PAGE)/papir
 	@find $(PAGE) -type f -exec gzip -9kn {} +
+
+# The modules that tests need every time. They share what other tests have built.
+JS_QUICK := JS_PROFILE=dev JS_VECTORS=simd JS_DIST=target/js/dist PAGE=target/js/page
+
+js-test: js-test-tools debug-program ## The tests of the npm package and the page, in Node and Chromium.
+	$(MAKE) page $(JS_QUICK)
+	PAPIR=target/debug/papir PAPIR_JS=target/js/dist PAPIR_PAGE=target/js/page node --test js/tests/
+
+js-test-long: js-test-tools debug-program page ## The same with all modules, as they are released, and their lengths.
+	PAPIR=target/debug/papir PAPIR_RELEASED=1 node --test js/tests/
 
 # Both stay up until they are ended.
 DEMO := target/demo
@@ -123,6 +132,18 @@ demo-passwords:
 
 js-tools: tools
 	@$(WASM_TARGET) || { echo "the npm package needs $(WASM): rustup target add $(WASM)" >&2; exit 1; }
+
+js-test-tools: js-tools
+	@missing=; \
+	node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null \
+	  || missing="$$missing Node.js 20 or later"; \
+	cmp -s js/tests/package-lock.json js/tests/node_modules/.made-for 2>/dev/null \
+	  || { cd js/tests && npm ci --no-audit --no-fund && cp package-lock.json node_modules/.made-for; } >/dev/null 2>&1 \
+	  || missing="$$missing npm and its registry (playwright-core, axe-core, typescript)"; \
+	command -v chromium >/dev/null || { $(APT_INSTALL) chromium >/dev/null 2>&1; } \
+	  || missing="$$missing Chromium (apt-get install chromium)"; \
+	command -v openssl >/dev/null || { $(APT_INSTALL) openssl >/dev/null 2>&1; } || missing="$$missing openssl"; \
+	test -z "$$missing" || { echo "the tests of the npm package need, and do not find:$$missing" >&2; exit 1; }
 
 audit: ## Dependencies: known vulnerabilities, licences, sources, duplicate versions (cargo-deny).
 	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-deny \
