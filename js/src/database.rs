@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use papir_client::Result;
-use papir_client::core::{OwnedWanted, Session, Task};
+use papir_client::core::{OwnedWanted, Session};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -16,6 +16,9 @@ use crate::task::{Finish, event};
 
 /// An opened database, which its lookups share.
 type Database = RefCell<Session>;
+
+/// The outcome of lookups.
+type Looked = (Session, Result<Vec<Option<Vec<u8>>>>);
 
 /// Opens a database with the options in JSON. The last event is `opened`, with the database as its
 /// handle.
@@ -59,8 +62,8 @@ unsafe extern "C" fn papir_get(database: *const Database, wanted: *mut u8, lengt
         (Rc::from_raw(database), take(wanted, length))
     };
     let session = database.borrow().clone();
-    let task: Task<'static, (Session, Result<Vec<Option<Vec<u8>>>>)> = session.get_owned(decode(&wanted));
-    let finish: Finish<(Session, Result<Vec<Option<Vec<u8>>>>)> = Box::new(move |(session, values)| {
+    let task = session.get_owned(decode(&wanted));
+    let finish: Finish<Looked> = Box::new(move |(session, values)| {
         let head = json!({ "kind": "values", "database": describe(&session) });
         database.replace(session);
         match values {

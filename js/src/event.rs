@@ -1,4 +1,4 @@
-//! Events: what JavaScript is to do next, or a result.
+//! Events, which tell JavaScript the next step or a result, and replies to them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,12 @@ use papir_client::Error;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::task::Paused;
+/// JavaScript's reply to an event.
+pub(crate) struct Reply {
+    /// JSON.
+    pub(crate) head: Zeroizing<Vec<u8>>,
+    pub(crate) body: Zeroizing<Vec<u8>>,
+}
 
 /// Bytes of an event.
 pub(crate) enum Body {
@@ -45,11 +50,6 @@ impl Event {
         let (text, bytes) = (owned.0.as_bytes(), owned.1.bytes());
         let (head, head_length, body, body_length) = (text.as_ptr(), text.len(), bytes.as_ptr(), bytes.len());
         Box::new(Self { head, head_length, body, body_length, handle, owned })
-    }
-
-    /// A step that a task waits for.
-    pub(crate) fn waiting(head: &Value, body: Body, task: Box<dyn Paused>) -> Box<Self> {
-        Self::new(head, body, Box::into_raw(Box::new(task)).cast())
     }
 
     /// A result without bytes.

@@ -1,6 +1,6 @@
 //! Bytes that JavaScript writes and Rust owns.
 
-use std::slice::from_raw_parts_mut;
+use std::ptr::slice_from_raw_parts_mut;
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -16,7 +16,7 @@ extern "C" fn papir_allocate(length: usize) -> *mut u8 {
 /// `start` comes from [`papir_allocate`] with this length, and is given back once.
 pub(crate) unsafe fn take(start: *mut u8, length: usize) -> Zeroizing<Vec<u8>> {
     // SAFETY: the bytes were allocated as a boxed slice of this length, as the caller promises.
-    Zeroizing::new(unsafe { Box::from_raw(from_raw_parts_mut(start, length)) }.into_vec())
+    Zeroizing::new(unsafe { Box::from_raw(slice_from_raw_parts_mut(start, length)) }.into_vec())
 }
 
 /// Erases and frees bytes that no function has taken over.

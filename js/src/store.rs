@@ -8,10 +8,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::event::Body;
+use crate::event::{Body, Reply};
 use crate::host::Unlock;
 use crate::schemes::NO_REGISTRATION;
-use crate::task::Reply;
 
 /// The head of the storage's reply.
 #[derive(Deserialize)]

@@ -4,10 +4,9 @@ use papir_client::core::{
     AfterSend, AfterStore, AfterWait, Failure, Request, Response, Step, StoreAction, StoreRequest,
 };
 use serde::Deserialize;
-use serde_json::json;
-use zeroize::Zeroizing;
+use serde_json::{Value, json};
 
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, Reply};
 use crate::memory::take;
 use crate::store;
 
@@ -18,13 +17,6 @@ pub(crate) trait Paused {
 
     /// Resumes with JavaScript's reply.
     fn resume(self: Box<Self>, reply: Reply) -> Box<Event>;
-}
-
-/// JavaScript's reply to an event.
-pub(crate) struct Reply {
-    /// JSON.
-    pub(crate) head: Zeroizing<Vec<u8>>,
-    pub(crate) body: Zeroizing<Vec<u8>>,
 }
 
 /// The head of a reply to a request.
@@ -40,15 +32,13 @@ struct Received {
     broken: Option<String>,
 }
 
-impl Reply {
-    fn response(self) -> Result<Response, Failure> {
-        let received: Received = serde_json::from_slice(&self.head)?;
-        if let Some(failure) = received.failure {
-            return Err(failure.into());
-        }
-        let body = received.broken.map_or_else(|| Ok(self.body.to_vec()), |reason| Err(reason.into()));
-        Ok(Response { status: received.status, headers: received.headers, body })
+fn response(reply: &Reply) -> Result<Response, Failure> {
+    let received: Received = serde_json::from_slice(&reply.head)?;
+    if let Some(failure) = received.failure {
+        return Err(failure.into());
     }
+    let body = received.broken.map_or_else(|| Ok(reply.body.to_vec()), |reason| Err(reason.into()));
+    Ok(Response { status: received.status, headers: received.headers, body })
 }
 
 /// What happens with a task's output.
@@ -64,7 +54,7 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, finish: Finish<T>) -> Bo
         Step::Done(output) => finish(output),
         Step::Wait(duration, then) => {
             let head = json!({ "kind": "wait", "milliseconds": duration.as_millis() as u64 });
-            Event::waiting(&head, Body::None, Box::new(Waiting(then, finish)))
+            waiting(&head, Body::None, Box::new(Waiting(then, finish)))
         }
         Step::Send(request, then) => {
             let headers: Vec<_> =
@@ -72,13 +62,18 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, finish: Finish<T>) -> Bo
             let (method, path) = (request.method.name(), &request.path);
             let head = json!({ "kind": "send", "method": method, "path": path, "headers": headers });
             let body = request.body.clone().map_or(Body::None, Body::Shared);
-            Event::waiting(&head, body, Box::new(Sending(request, then, finish)))
+            waiting(&head, body, Box::new(Sending(request, then, finish)))
         }
         Step::Store(StoreRequest { slot, action }, then) => match store::message(&slot, &action) {
-            Some((head, body)) => Event::waiting(&head, body, Box::new(Storing(action, then, finish))),
+            Some((head, body)) => waiting(&head, body, Box::new(Storing(action, then, finish))),
             None => event(then.resume(Err(store::refused())), finish),
         },
     }
+}
+
+/// The event of a step that a task waits for.
+fn waiting(head: &Value, body: Body, task: Box<dyn Paused>) -> Box<Event> {
+    Event::new(head, body, Box::into_raw(Box::new(task)).cast())
 }
 
 impl<T: 'static> Paused for Sending<T> {
@@ -88,7 +83,7 @@ impl<T: 'static> Paused for Sending<T> {
 
     fn resume(self: Box<Self>, reply: Reply) -> Box<Event> {
         let Self(_, then, finish) = *self;
-        event(then.resume(reply.response()), finish)
+        event(then.resume(response(&reply)), finish)
     }
 }
 

@@ -19,7 +19,7 @@ pub const SCHEMES: &[Listing] = &[
     Listing {
         scheme: &Erased::<Newton<Registered>>::new(),
         paper: "NewtonPIR (Lu, Qu)",
-        purpose: "**Not private**: [its queries reveal their index](docs/notes/newtonpir.md), as \
+        purpose: "**Not private**: [its queries reveal their index](notes/newtonpir.md), as \
             `papir attack newton` shows. For comparison only, behind `--insecure-newton`",
         assumption: "none: not private, contrary to its paper ([why](notes/newtonpir.md)); a server or a \
             client needs an explicit acknowledgement",

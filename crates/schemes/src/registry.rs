@@ -25,7 +25,7 @@ use crate::simple::Simple;
 use crate::simple::packed::{Inspire1, SimpleYpir};
 use crate::zip::{Zip, ZipDouble};
 
-/// A scheme and its rows in the tables of schemes (README.md, docs/security.md).
+/// A scheme and its rows in the tables of schemes (docs/schemes.md, docs/security.md).
 #[derive(Clone, Copy)]
 pub struct Listing {
     /// The scheme.
@@ -146,7 +146,7 @@ const BUILT_IN: &[Listing] = &[
         scheme: &Erased::<Encrypted>::new(),
         paper: "Pirouette (Kang, Schild, section 4.2)",
         purpose: "Records that the service must not see either: [`papir build \
-            --encrypt`](docs/operate.md#records-that-the-service-must-not-see)",
+            --encrypt`](operate.md#records-that-the-service-must-not-see)",
         assumption: "those of `pirouette`, without those for digits; records are encrypted modulo 2¹⁶ \
             under the ring's key, which the owner and all clients share",
     },

@@ -1,4 +1,4 @@
-//! The tables of schemes in README.md and docs/security.md agree with the registry.
+//! The tables of schemes in docs/schemes.md and docs/security.md agree with the registry.
 //!
 //! `PAPIR_WRITE_PAGES=1 cargo test -p papir-schemes --test it pages` writes the tables.
 
@@ -28,8 +28,8 @@ fn check(page: &str, title: &str, row: impl Fn(&Listing) -> String) {
 }
 
 #[test]
-fn the_readme_lists_the_registry() {
-    check("README.md", "| name | paper | for |", |one| {
+fn the_page_of_schemes_lists_the_registry() {
+    check("docs/schemes.md", "| name | paper | for |", |one| {
         format!("| `{}` | {} | {} |", one.scheme.name(), one.paper, one.purpose)
     });
 }
