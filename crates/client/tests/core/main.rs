@@ -13,3 +13,4 @@ mod signing;
 mod ticket_table;
 mod tickets;
 mod traces;
+mod vectors;

@@ -21,6 +21,13 @@ pub struct SimpleSecret {
     slot: u64,
 }
 
+impl SimpleSecret {
+    /// s, n words modulo q, for test vectors.
+    pub fn key(&self) -> &[u32] {
+        &self.key
+    }
+}
+
 /// A client with its hint.
 pub struct SimpleClient {
     params: SimpleParams,
