@@ -17,7 +17,7 @@ export class Engine {
   #exports;
 
   constructor(module, { unlock, random = fillRandom }) {
-    const memory = (start, length) => new Uint8Array(this.#exports.memory.buffer, start, length);
+    const memory = (start, length) => new Uint8Array(this.#exports.memory.buffer, start >>> 0, length);
     const papir = {
       random: (start, length) => random(memory(start, length)),
       now: () => performance.now(),
@@ -47,7 +47,6 @@ export class Engine {
   }
 
   async #run(start, input, io, signal) {
-    signal?.throwIfAborted();
     let event = this.#take(start(this.#give(input)));
     for (;;) {
       const { head, body, handle } = event;
@@ -57,8 +56,9 @@ export class Engine {
         this.#exports.papir_body_limit(handle, status, ...this.#give(text.encode(version ?? "")));
       let reply;
       try {
-        reply = await perform(head, body, bodyLimit, io);
+        // Not after it: a lock that was acquired is released by the task, which must learn of it.
         signal?.throwIfAborted();
+        reply = await perform(head, body, bodyLimit, io);
       } catch (error) {
         this.#exports.papir_cancel(handle);
         throw error;
@@ -70,13 +70,15 @@ export class Engine {
 
   /** Copies bytes into the module, which erases and frees them. */
   #give(bytes) {
-    const start = this.#exports.papir_allocate(bytes.length);
+    // Addresses are unsigned, and JavaScript gets signed numbers.
+    const start = this.#exports.papir_allocate(bytes.length) >>> 0;
     new Uint8Array(this.#exports.memory.buffer, start, bytes.length).set(bytes);
     return [start, bytes.length];
   }
 
   /** Copies an event out of the module. */
   #take(event) {
+    event >>>= 0;
     const buffer = this.#exports.memory.buffer;
     const [head, headLength, body, bodyLength, handle] = new Uint32Array(buffer, event, 5);
     const taken = {

@@ -13,7 +13,8 @@ const backends = new Map();
 /** One worker for all databases of a page. Node has threads of its own, and no page to keep smooth. */
 function backend(worker, simd) {
   const name = `${worker} ${simd}`;
-  if (!backends.has(name)) backends.set(name, worker ? new RemoteBackend(simd) : new Backend(simd));
+  const remote = () => new RemoteBackend(simd, () => backends.delete(name));
+  if (!backends.has(name)) backends.set(name, worker ? remote() : new Backend(simd));
   return backends.get(name);
 }
 

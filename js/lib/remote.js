@@ -8,12 +8,16 @@ export class RemoteBackend {
   #simd;
   #calls = new Map();
   #next = 1;
+  #onEnd;
+  #ended;
 
-  constructor(simd) {
+  /** `onEnd` is called if the worker fails: all further calls are then refused. */
+  constructor(simd, onEnd) {
     this.#simd = simd;
+    this.#onEnd = onEnd;
     this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "papir" });
     this.#worker.onmessage = ({ data }) => this.#receive(data);
-    this.#worker.onerror = (event) => this.#fail(event.message ?? "the worker did not start");
+    this.#worker.onerror = (event) => this.#fail(event.message || "it did not start");
   }
 
   open(options, settings) {
@@ -30,6 +34,7 @@ export class RemoteBackend {
 
   #call(call, values, { signal, onProgress }) {
     if (signal?.aborted) return Promise.reject(signal.reason);
+    if (this.#ended) return Promise.reject(errorOf(this.#ended));
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       const stop = () => {
@@ -54,10 +59,14 @@ export class RemoteBackend {
     else call.resolve(result);
   }
 
-  #fail(message) {
+  #fail(reason) {
+    const message = `papir's worker failed: ${reason}: allow it (worker-src), or give \`worker: false\``;
+    this.#ended = { message, code: "worker" };
+    this.#worker.terminate();
+    this.#onEnd();
     for (const call of this.#calls.values()) {
       call.settled();
-      call.reject(errorOf({ message: `papir's worker: ${message}`, code: "worker" }));
+      call.reject(errorOf(this.#ended));
     }
     this.#calls.clear();
   }

@@ -10,7 +10,7 @@ import { DIST } from "./support.mjs";
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".css": "text/css" };
 /** What the README says that a page needs. */
-const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src *";
+export const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src *";
 
 /** Starts Chromium until the end of the test. Debian's, or the one in CHROMIUM. */
 export async function browser(test, args = []) {
@@ -23,11 +23,11 @@ export async function browser(test, args = []) {
 }
 
 /** Serves the built package to pages of an origin of its own. Returns the address of an empty page. */
-export async function origin(test) {
+export async function origin(test, policy = POLICY) {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, "http://x").pathname);
     const type = TYPES[extname(path)] ?? "text/html";
-    const headers = { "content-type": type, "content-security-policy": POLICY };
+    const headers = { "content-type": type, "content-security-policy": policy };
     if (path === "/") return response.writeHead(200, headers).end("<!doctype html><title>page</title>");
     try {
       response.writeHead(200, headers).end(await readFile(join(DIST, path.replace(/^\/papir\//, ""))));

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 
-import { browser, origin, page } from "./browser.mjs";
+import { POLICY, browser, origin, page } from "./browser.mjs";
 import { DIST, between, folder, fruit, papir, serve } from "./support.mjs";
 
 const ANY = ["--allow-origin", "*"];
@@ -161,4 +161,47 @@ test("a slow line is waited for", async (t) => {
   const tab = await page(await (await browser(t)).newContext(), await origin(t));
   await tab.evaluate((url) => open(url), slow);
   assert.equal(await tab.evaluate(() => get("apple")), "red");
+});
+
+test("a page that forbids workers is told so, and looks up without one", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const address = await origin(t, POLICY.replace("worker-src 'self'", "worker-src 'none'"));
+  const tab = await page(await (await browser(t)).newContext(), address);
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const refused = await tab.evaluate((url) => failure(() => open(url)), url);
+    assert.equal(refused.code, "worker", JSON.stringify(refused));
+    assert.match(refused.message, /worker: false/);
+  }
+  await tab.evaluate((url) => open(url, { worker: false }), url);
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+});
+
+test("a lookup that is stopped while another tab has the lock leaves the lock free", async (t) => {
+  const path = folder(t);
+  const key = join(path, "owner.key");
+  papir("checkpoint", "keygen", key, "--name", "tests/owner");
+  const { url } = await serve(t, [fruit(path, ["--sign", key])], ANY);
+  const context = await (await browser(t)).newContext();
+  const address = await origin(t);
+  const [holder, waiter] = [await page(context, address), await page(context, address)];
+  // Without a worker, so that the test sees the lock's name.
+  const name = await waiter.evaluate(async (url) => {
+    const request = navigator.locks.request.bind(navigator.locks);
+    navigator.locks.request = (name, ...more) => request((globalThis.locked = name), ...more);
+    await open(url, { worker: false });
+    // The next connection pins the key again.
+    await new Promise((removed) => (indexedDB.deleteDatabase("papir").onsuccess = removed));
+    return locked;
+  }, url);
+  await holder.evaluate((name) => {
+    return new Promise((held) => {
+      navigator.locks.request(name, () => new Promise((release) => (globalThis.release = release, held())));
+    });
+  }, name);
+  const stopped = waiter.evaluate((url) => failure(() => papir.connect(url, { signal: AbortSignal.timeout(500), worker: false })), url);
+  await waiter.evaluate(() => new Promise((resolve) => setTimeout(resolve, 1000)));
+  await holder.evaluate(() => release());
+  assert.equal((await stopped).name, "TimeoutError");
+  assert.deepEqual(await waiter.evaluate(async () => (await navigator.locks.query()).held), []);
+  await waiter.evaluate((url) => open(url, { worker: false }), url);
 });
