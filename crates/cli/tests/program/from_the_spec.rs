@@ -23,14 +23,16 @@ fn a_client_from_the_spec_reads_keys_and_records() {
     let row = |i: usize| format!("word-{i},{}\n", "x".repeat(i % 70));
     let rows: String = (0..300).map(row).collect();
     let source = folder.write("rows.csv", format!("word,meaning\n{rows}"));
-    let keyed = ["--key", "word", "--value", "meaning", "--scheme", "simple", "--out"];
-    let build = |name: &str, more: &[&str]| {
+    let build = |name: &str, scheme: &str, more: &[&str]| {
         let out = folder.path(name);
-        succeeds(&[&["build", &source], &keyed[..], &[&out], more].concat());
+        let keyed =
+            ["build", &source, "--key", "word", "--value", "meaning", "--scheme", scheme, "--out", &out];
+        succeeds(&[&keyed, more].concat());
         out
     };
-    let plain = build("plain.papir", &[]);
-    let proven = build("proven.papir", &["--verifiable", "--failure", "2^-100"]);
+    let plain = build("plain.papir", "simple", &[]);
+    let proven = build("proven.papir", "simple", &["--verifiable", "--failure", "2^-100"]);
+    let short = build("short.papir", "inspire", &[]);
     let raw = folder.write("raw.bin", (0..250u8).flat_map(|i| [b'a' + i % 26; 9]).collect::<Vec<_>>());
     let numbered = folder.path("numbered.papir");
     succeeds(&[
@@ -45,12 +47,19 @@ fn a_client_from_the_spec_reads_keys_and_records() {
         "--out",
         &numbered,
     ]);
-    let service = Service::start(&[&plain, &proven, &numbered], &[]);
-    for name in ["plain", "proven"] {
+    let service = Service::start(&[&plain, &proven, &short, &numbered], &[]);
+    for name in ["plain", "proven", "short"] {
         let url = format!("{}/v1/databases/{name}", service.url);
         let found = look_up(&url, &["word-7", "word-70", "absent"]);
         assert_eq!(found, [json!("xxxxxxx"), json!(""), Value::Null], "{name}");
     }
     let url = format!("{}/v1/databases/numbered", service.url);
     assert_eq!(look_up(&url, &["--index", "27", "249"]), [json!("bbbbbbbbb"), json!("ppppppppp")]);
+}
+
+#[test]
+fn the_vectors_are_right_for_it() {
+    let checks = root().join("examples/from-the-spec/check_vectors.py");
+    let output = Command::new("python3").arg("-B").arg(checks).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
