@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run js page js-test js-test-long js-tools js-test-tools demo-page demo-form demo-passwords \
-  debug-program long-tools arm-test arm-tools python-test wheel deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
+  debug-program long-tools arm-test arm-tools python-test wheel site deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -202,6 +202,18 @@ fuzz: ## Hostile bytes for every parser, about two minutes; `make fuzz SECONDS=6
 
 docs: ## The documentation of every crate, under target/doc.
 	$(CARGO) doc --locked --workspace --no-deps
+
+# `make site PAPIR_REPOSITORY=https://github.com/someone/papir` links to source files there.
+export PAPIR_REPOSITORY
+site: ## The documentation as a website, in target/site: open target/site/index.html.
+	@python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	  || { echo "the site needs Python 3.10 or later with venv (apt-get install python3-venv)" >&2; exit 1; }
+	@cmp -s docs/requirements.txt $(TOOLS)/site/.made-for \
+	  || { rm -rf $(TOOLS)/site && python3 -m venv $(TOOLS)/site \
+	       && $(TOOLS)/site/bin/pip install -q --disable-pip-version-check -r docs/requirements.txt \
+	       && cp docs/requirements.txt $(TOOLS)/site/.made-for; } \
+	  || { echo "the site needs the packages of docs/requirements.txt from PyPI" >&2; exit 1; }
+	@NO_MKDOCS_2_WARNING=1 $(TOOLS)/site/bin/mkdocs build --quiet --strict
 
 # Installs what is missing where it may; otherwise names all of it in one line.
 tools:
