@@ -3,7 +3,8 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run js page js-test js-test-long js-tools js-test-tools demo-page demo-form demo-passwords \
+.PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
+  js page js-test js-test-long js-tools js-test-tools demo-page demo-form demo-passwords \
   debug-program long-tools arm-test arm-tools python-test wheel site deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
@@ -31,7 +32,9 @@ test-long: lint msrv long-tools ## All tests, also those that take minutes; the 
 	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed::
 	$(CARGO) test --locked --workspace --test program -- --include-ignored --test-threads=1 timed::
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
+	$(MAKE) site
 	$(MAKE) js-test-long
+	python3 tools/capacity.py --check --papir target/debug/papir
 	$(MAKE) arm-test
 	$(MAKE) deploy-check
 	$(MAKE) publish-dry-run
