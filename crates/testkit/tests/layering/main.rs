@@ -144,7 +144,7 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
     ("papir-lookup", &["papir-schemes"]),
     // The conformance suite also covers the schemes that a program may add.
     ("papir-schemes", &["papir-research"]),
-    ("papir-client", &["papir-paillier"]),
+    ("papir-client", &["papir-ring", "papir-paillier"]),
     ("papir-server", &["papir-client", "papir-paillier"]),
     // Its tests turn on its own feature `aio`.
     ("papir", &["papir", "papir-server", "papir-store"]),
