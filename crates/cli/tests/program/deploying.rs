@@ -62,7 +62,9 @@ fn the_image_has_what_the_program_needs() {
         assert!(step.starts_with("apt-get update ") && step.contains("--no-install-recommends"), "{step}");
         assert!(step.ends_with("rm -rf /var/lib/apt/lists/*"), "{step}");
     }
-    assert_eq!(all(image, "COPY"), ["--from=build /papir/target/release/papir /usr/local/bin/papir"]);
+    let page = "--from=build /papir/target/page /usr/local/share/papir/page";
+    assert_eq!(all(image, "COPY"), ["--from=build /papir/target/release/papir /usr/local/bin/papir", page]);
+    assert!(all(build, "RUN").contains(&"make page"));
     assert_eq!(all(image, "USER"), ["65532:65532"], "a number, as Kubernetes must see that it is not root");
 
     let settings: BTreeMap<&str, &str> =
