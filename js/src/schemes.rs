@@ -1,7 +1,7 @@
 //! The schemes in this module.
 
 use papir_client::core::Schemes;
-use papir_core::erased::{ClientsOf, ErasedClient, ErasedClientScheme};
+use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme};
 use papir_core::scheme::Scheme;
 use papir_core::{Error, NotPrivate, OwnerKey, Privacy, Result};
 use papir_schemes::download::Download;
@@ -53,19 +53,19 @@ const REGISTERED: [&(dyn ErasedClientScheme + 'static); 5] = [
 
 /// What most services serve, in a short module.
 const SHORT: [&(dyn ErasedClientScheme + 'static); 3] =
-    [&ClientsOf::<Inspire>::new(), &ClientsOf::<Simple>::new(), &ClientsOf::<Download>::new()];
+    [&Erased::<Inspire>::new(), &Erased::<Simple>::new(), &Erased::<Download>::new()];
 
 #[cfg(feature = "all")]
 const LONG: &[&(dyn ErasedClientScheme + 'static)] = &[
-    &ClientsOf::<papir_schemes::double::Double>::new(),
-    &ClientsOf::<papir_schemes::inspire::two_levels::Inspire2>::new(),
-    &ClientsOf::<papir_schemes::double::packed::Inspire0>::new(),
-    &ClientsOf::<papir_schemes::double::packed::Ypir>::new(),
-    &ClientsOf::<papir_schemes::simple::packed::SimpleYpir>::new(),
-    &ClientsOf::<papir_schemes::simple::packed::Inspire1>::new(),
-    &ClientsOf::<papir_schemes::batched::Batched<papir_schemes::inspire::parts::InspireInParts>>::new(),
-    &ClientsOf::<papir_schemes::batched::Batched<Simple>>::new(),
-    &ClientsOf::<papir_schemes::depir::Depir>::new(),
+    &Erased::<papir_schemes::double::Double>::new(),
+    &Erased::<papir_schemes::inspire::two_levels::Inspire2>::new(),
+    &Erased::<papir_schemes::double::packed::Inspire0>::new(),
+    &Erased::<papir_schemes::double::packed::Ypir>::new(),
+    &Erased::<papir_schemes::simple::packed::SimpleYpir>::new(),
+    &Erased::<papir_schemes::simple::packed::Inspire1>::new(),
+    &Erased::<papir_schemes::batched::Batched<papir_schemes::inspire::parts::InspireInParts>>::new(),
+    &Erased::<papir_schemes::batched::Batched<Simple>>::new(),
+    &Erased::<papir_schemes::depir::Depir>::new(),
 ];
 #[cfg(not(feature = "all"))]
 const LONG: &[&(dyn ErasedClientScheme + 'static)] = &[];

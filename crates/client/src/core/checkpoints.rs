@@ -134,6 +134,10 @@ impl OwnerTrust {
 
     /// Keeps an accepted checkpoint, whose public part was compared: in this session and, if keys
     /// are pinned, in the storage.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] if another session has pinned another owner meanwhile, whom this session
+    /// trusts from then on.
     pub(crate) async fn keep(
         &mut self,
         io: &Io,
@@ -149,12 +153,23 @@ impl OwnerTrust {
         if settings.pin != Pin::Nothing && self.pin.as_ref() != Some(&pin) {
             let slot = service.address.identity(name);
             let lock = Storage::new(io, &slot).lock().await?;
-            // Another process may have seen a newer version meanwhile.
-            let newer = |stored: &PinnedOwner| {
-                stored.key.same_key(&pin.key) && stored.highest.sequence > pin.highest.sequence
-            };
-            if !lock.owner().await?.as_ref().is_some_and(newer) {
-                lock.keep_owner(pin.clone()).await?;
+            // Another session may have seen a newer version meanwhile, or pinned the first key.
+            match lock.owner().await? {
+                Some(stored) if stored.is_of_owner(&pin) => {
+                    if stored.highest.sequence <= pin.highest.sequence {
+                        lock.keep_owner(pin.clone()).await?;
+                    }
+                }
+                Some(stored) if settings.checkpoint.owner.is_none() => {
+                    let (owner, found) = (stored.key.to_string(), pin.key.to_string());
+                    (self.owner, self.known, self.pin) = (Some(stored.key.clone()), true, Some(stored));
+                    let url = service.url(&path::checkpoint_proof(name));
+                    return Err(Error::Checkpoint {
+                        url,
+                        error: CheckpointError::Untrusted { owner, found },
+                    });
+                }
+                _ => lock.keep_owner(pin.clone()).await?,
             }
         }
         if settings.checkpoint.owner.is_none() {

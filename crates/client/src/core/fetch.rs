@@ -110,6 +110,8 @@ async fn fetch_both(
             }
             found => found?,
         };
+        // Before the public part, which may be long.
+        settings.schemes.check_name(&info.scheme)?;
         let accepted = match verdict {
             Verdict::Changed => continue,
             Verdict::Accepted(accepted) => Some(accepted),

@@ -164,11 +164,15 @@ impl fmt::Debug for Token {
 #[derive(Clone)]
 pub struct Schemes {
     listed: Vec<&'static dyn ErasedClientScheme>,
-    registered: Option<ById>,
+    registered: Option<Registered>,
 }
 
-/// The scheme with a number.
-type ById = fn(u16) -> papir_core::Result<&'static dyn ErasedScheme>;
+/// The registry's schemes, by number and by name.
+#[derive(Clone, Copy)]
+struct Registered {
+    by_id: fn(u16) -> papir_core::Result<&'static dyn ErasedScheme>,
+    by_name: fn(&str) -> papir_core::Result<&'static dyn ErasedScheme>,
+}
 
 impl Schemes {
     /// These alone. A program that names its schemes contains no other.
@@ -178,7 +182,7 @@ impl Schemes {
 
     /// These, and all in the registry that have other numbers.
     pub fn and(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
-        Self { listed, registered: Some(registry::by_id) }
+        Self { listed, registered: Some(Registered { by_id: registry::by_id, by_name: registry::by_name }) }
     }
 
     /// The scheme with this number.
@@ -188,12 +192,25 @@ impl Schemes {
     pub(crate) fn by_id(&self, id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
         match (self.listed.iter().find(|scheme| scheme.id() == id), self.registered) {
             (Some(scheme), _) => Ok(*scheme),
-            (None, Some(registered)) => Ok(registered(id)?),
-            (None, None) => Err(papir_core::Error::UnknownScheme {
-                found: format!("number {id}"),
-                expected: self.names().join(", "),
-            }),
+            (None, Some(registered)) => Ok((registered.by_id)(id)?),
+            (None, None) => Err(self.unknown(format!("number {id}"))),
         }
+    }
+
+    /// Checks that there is a scheme of this name.
+    ///
+    /// # Errors
+    /// Those of [`Self::by_id`].
+    pub(crate) fn check_name(&self, name: &str) -> papir_core::Result<()> {
+        match (self.listed.iter().any(|scheme| scheme.name() == name), self.registered) {
+            (true, _) => Ok(()),
+            (false, Some(registered)) => (registered.by_name)(name).map(drop),
+            (false, None) => Err(self.unknown(name.to_owned())),
+        }
+    }
+
+    fn unknown(&self, found: String) -> papir_core::Error {
+        papir_core::Error::UnknownScheme { found, expected: self.names().join(", ") }
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -202,7 +219,7 @@ impl Schemes {
 }
 
 impl Default for Schemes {
-    /// Those in the registry.
+    /// All in the registry.
     fn default() -> Self {
         Self::and(Vec::new())
     }

@@ -97,6 +97,32 @@ fn another_owner_is_refused_before_the_public_part_is_fetched() {
 }
 
 #[test]
+fn a_session_from_before_the_pin_does_not_replace_it() {
+    let mut peer = Peer::new(simple(1));
+    let mut session = peer.open(Settings::default()).unwrap();
+    // The owner signs the next version, and another session pins the key.
+    peer.versions = vec![simple(2).into()];
+    sign(&mut peer, &owner(1), &[]);
+    peer.open(Settings::default()).unwrap();
+    let pinned = peer.pin.clone();
+    assert_eq!(pinned.as_ref().unwrap().key, owner(1).public());
+    // The earlier session meets another key.
+    peer.versions = vec![simple(3).into()];
+    peer.log = None;
+    sign(&mut peer, &owner(2), &[]);
+    for _ in 0..2 {
+        let error = peer.run(session.get(&[Wanted::Index(3)])).unwrap_err();
+        assert_eq!((error.code(), &peer.pin), ("checkpoint_untrusted", &pinned));
+    }
+    // The owner's next version is accepted again.
+    peer.versions = vec![simple(4).into()];
+    peer.log = None;
+    sign(&mut peer, &owner(1), &[]);
+    sign(&mut peer, &owner(1), &[]);
+    assert_eq!(peer.run(session.get(&[Wanted::Index(3)])).unwrap(), [Some(record(4, 3))]);
+}
+
+#[test]
 fn a_public_part_that_the_checkpoint_does_not_name_is_refused() {
     let mut peer = signed(simple(1), &owner(1));
     // The service shows version 2 under the checkpoint of version 1.

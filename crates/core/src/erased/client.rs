@@ -1,58 +1,16 @@
 //! Clients of a typed scheme behind trait objects.
 
-use std::marker::PhantomData;
-
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::hedged::Hedged;
 use super::messages::{foreign, header, parse_error};
 use super::terms::Terms;
-use super::{ErasedClient, ErasedClientScheme, ErasedSecret, ErasedState};
+use super::{ErasedClient, ErasedSecret, ErasedState};
 use crate::codec::Reader;
 use crate::envelope::{self, Header, Kind};
 use crate::scheme::{Client, Parameters, Scheme, Wire};
-use crate::{Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Result, Version};
-
-/// The clients of a scheme as an [`ErasedClientScheme`]. A program that has no other form of the scheme
-/// contains nothing of its server.
-pub struct ClientsOf<S>(PhantomData<fn() -> S>);
-
-impl<S> ClientsOf<S> {
-    /// Wraps the scheme.
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<S> Default for ClientsOf<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Scheme> ErasedClientScheme for ClientsOf<S> {
-    fn name(&self) -> &'static str {
-        S::NAME
-    }
-
-    fn id(&self) -> u16 {
-        S::ID
-    }
-
-    fn privacy(&self) -> Privacy {
-        S::PRIVACY
-    }
-
-    fn client_with(
-        &self,
-        public: &[u8],
-        acknowledgement: Option<NotPrivate>,
-        owner: Option<&OwnerKey>,
-    ) -> Result<Box<dyn ErasedClient>> {
-        client_of::<S>(public, &Terms { acknowledgement, owner: owner.cloned() })
-    }
-}
+use crate::{Description, Error, Progress, Record, Result, Version};
 
 /// A client of the public part of a prepared database.
 pub(super) fn client_of<S: Scheme>(public: &[u8], terms: &Terms) -> Result<Box<dyn ErasedClient>> {

@@ -28,7 +28,6 @@ use crate::{
     NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
 };
 
-pub use client::ClientsOf;
 pub use combined::{Combined, Shards};
 pub use identity::{parameters_of, scheme_of, scheme_of_public, version_of};
 pub use typed::{Erased, candidate_of, setup_with};
@@ -36,7 +35,8 @@ pub use typed::{Erased, candidate_of, setup_with};
 /// The error of a scheme that returns fewer answers than queries.
 const TOO_FEW: Error = Error::Length { what: "a batch of answers", found: 0, expected: 1 };
 
-/// The clients of a scheme behind a trait object: what a program needs that looks up and never serves.
+/// The clients of a scheme behind a trait object. A program that has a scheme as nothing else contains
+/// no code of its server.
 pub trait ErasedClientScheme: Send + Sync {
     /// The scheme's name on the command line.
     fn name(&self) -> &'static str;
