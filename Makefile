@@ -111,10 +111,10 @@ JS_QUICK := JS_PROFILE=dev JS_VECTORS=simd JS_DIST=target/js/dist PAGE=target/js
 
 js-test: js-test-tools debug-program ## The tests of the npm package and the page, in Node and Chromium.
 	$(MAKE) page $(JS_QUICK)
-	PAPIR=target/debug/papir PAPIR_JS=target/js/dist PAPIR_PAGE=target/js/page node --test js/tests/
+	PAPIR=target/debug/papir PAPIR_JS=target/js/dist PAPIR_PAGE=target/js/page node --test js/tests/*.test.mjs
 
 js-test-long: js-test-tools debug-program page ## The same with all modules, as they are released, and their lengths.
-	PAPIR=target/debug/papir PAPIR_RELEASED=1 node --test js/tests/
+	PAPIR=target/debug/papir PAPIR_RELEASED=1 node --test js/tests/*.test.mjs
 
 # Both stay up until they are ended.
 DEMO := target/demo

@@ -6,38 +6,49 @@ const form = document.querySelector("form");
 const password = document.getElementById("password");
 const advice = document.getElementById("advice");
 
-// The service's address; of this page's own service here.
-const leaked = connect(new URL("..", location.href).href);
+/** The service's address: of this page's own service here. */
+const SERVICE = new URL("..", location.href).href;
+
+let connection;
+
+/** The database; connected again after a failure. */
+function leaked() {
+  connection ??= connect(SERVICE).catch((error) => {
+    connection = undefined;
+    throw error;
+  });
+  return connection;
+}
 
 /** The password that was checked last, and the promise of its rank: null if it has not leaked. */
-let checked = { password: undefined, rank: undefined };
+let checked = {};
 
 function rankOf(text) {
   if (checked.password !== text) {
-    checked = { password: text, rank: leaked.then((database) => database.get(text)) };
+    checked = { password: text, rank: leaked().then((database) => database.get(text)) };
   }
   return checked.rank;
 }
 
-/** Warns if the password has leaked. Returns whether it has. */
+/** Warns if the password has leaked. Returns whether it has. A password that changes meanwhile is checked again. */
 async function check() {
   const text = password.value;
   if (text.length < password.minLength) return false;
   say("Checking…");
+  let rank;
   try {
-    const rank = await rankOf(text);
-    if (text !== password.value) return false;
-    say(
-      rank ? `This password has leaked: it is number ${new TextDecoder().decode(rank)} of the most common ones.` : "This password is not among the leaked ones.",
-      Boolean(rank),
-    );
-    return Boolean(rank);
+    rank = await rankOf(text);
   } catch {
     checked = {};
-    // An attacker who blocks the check must not block the form.
+    // Whoever blocks the check must not block the form.
     say("The check is not available now.");
     return false;
   }
+  if (text !== password.value) return check();
+  const place = rank && new TextDecoder().decode(rank);
+  const warning = `This password has leaked: it is number ${place} of the most common ones.`;
+  say(rank ? warning : "This password is not among the leaked ones.", Boolean(rank));
+  return Boolean(rank);
 }
 
 function say(text, isLeaked = false) {

@@ -4,7 +4,11 @@ import { Engine } from "./engine.js";
 import { PapirError } from "./errors.js";
 import { send } from "./http.js";
 import { compile } from "./module.js";
+import { stoppable, wait } from "./stopping.js";
 import { storage } from "./storage.js";
+
+/** The path of a service's databases. */
+const DATABASES = "/v1/databases";
 
 /** Opens databases and looks up in them. */
 export class Backend {
@@ -23,9 +27,12 @@ export class Backend {
   async open(options, { signal, onProgress }) {
     const io = this.#io(options.url, { signal, onProgress });
     for (const schemes of ["short", "all"]) {
-      const engine = await this.#engine(schemes);
+      const engine = await stoppable(this.#engine(schemes), signal);
       try {
         const { handle, database } = await engine.open(options, io, signal);
+        // The last step of a task is not stopped.
+        if (signal?.aborted) engine.close(handle);
+        signal?.throwIfAborted();
         const number = this.#next++;
         this.#databases.set(number, { engine, handle, url: options.url, last: Promise.resolve() });
         return { number, database };
@@ -42,11 +49,12 @@ export class Backend {
     const { engine, handle, url, last } = database;
     const io = this.#io(url, { signal, onProgress });
     const outcome = last.then(() => {
+      signal?.throwIfAborted();
       if (!this.#databases.has(number)) throw new PapirError("the database is closed", { code: "closed" });
       return engine.get(handle, wanted, io, signal);
     });
     database.last = outcome.catch(() => {});
-    return outcome;
+    return stoppable(outcome, signal);
   }
 
   close(number) {
@@ -55,30 +63,34 @@ export class Backend {
     database?.engine.close(database.handle);
   }
 
+  /** An engine of this module; another one after a failure. */
   async #engine(schemes) {
-    if (!this.#engines.has(schemes)) {
-      const module = await compile(schemes, this.#simd);
+    const module = await compile(schemes, this.#simd);
+    if (this.#engines.get(schemes)?.isBroken ?? true) {
       const unlock = (lock) => this.#storage.unlock(lock);
-      this.#engines.set(schemes, this.#engines.get(schemes) ?? new Engine(module, { unlock }));
+      this.#engines.set(schemes, new Engine(module, { unlock }));
     }
     return this.#engines.get(schemes);
   }
 
   #io(url, { signal, onProgress }) {
-    const base = url.replace(/\/v1\/databases(\/.*)?$/, "").replace(/\/+$/, "");
+    // As the module reads an address.
+    const [before, ...more] = url.split(DATABASES);
+    const base = more.length > 0 ? before : url.replace(/\/+$/, "");
     return {
       send: (request, bodyLimit) => send(base, request, bodyLimit, { signal, onProgress }),
-      store: (request, body) =>
-        this.#storage.perform(request, body).catch((error) => ({ head: { failure: error.message } })),
+      store: (request, body) => this.#store(request, body, signal),
       wait: (milliseconds) => wait(milliseconds, signal),
     };
   }
-}
 
-function wait(milliseconds, signal) {
-  return new Promise((resolve, reject) => {
-    const stop = () => (clearTimeout(timer), reject(signal.reason));
-    const timer = setTimeout(() => (signal?.removeEventListener("abort", stop), resolve({ head: {} })), milliseconds);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
+  async #store(request, body, signal) {
+    try {
+      return await this.#storage.perform(request, body, signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const remedy = "allow this page to store data, or give `pin: false` and the owner's key";
+      return { head: { failure: `${error.message}: ${remedy}` } };
+    }
+  }
 }

@@ -15,35 +15,62 @@ const MOST_RANDOM = 65536;
  */
 export class Engine {
   #exports;
+  #unlock;
+  /** Locks that tasks hold. */
+  #locks = new Set();
+  #broken = false;
 
   constructor(module, { unlock, random = fillRandom }) {
     const memory = (start, length) => new Uint8Array(this.#exports.memory.buffer, start >>> 0, length);
+    this.#unlock = (lock) => this.#locks.delete(lock) && unlock(lock);
     const papir = {
       random: (start, length) => random(memory(start, length)),
       now: () => performance.now(),
       unix_time: () => Date.now() / 1000,
-      unlock,
+      unlock: this.#unlock,
       panicked: (start, length) => {
-        throw new PapirError(`papir's module failed: ${text.decode(memory(start, length))}`, { code: "internal" });
+        throw new Error(text.decode(memory(start, length)));
       },
     };
     this.#exports = new WebAssembly.Instance(module, { papir }).exports;
   }
 
+  /** True once a function of the module has failed: its state is then undefined, and it refuses all calls. */
+  get isBroken() {
+    return this.#broken;
+  }
+
+  /** The bytes of the module's memory. */
+  get memoryBytes() {
+    return this.#exports.memory.buffer.byteLength;
+  }
+
   /** Opens a database. Returns its handle and its description. */
   async open(options, io, signal) {
-    const { head, handle } = await this.#run((bytes) => this.#exports.papir_open(...bytes), encodeJson(options), io, signal);
+    const { head, handle } = await this.#run((bytes) => this.#call("papir_open", ...bytes), encodeJson(options), io, signal);
     return { handle, database: head.database };
   }
 
   /** Looks up encoded keys and indices. Returns encoded values and the description. */
   async get(handle, wanted, io, signal) {
-    const { head, body } = await this.#run((bytes) => this.#exports.papir_get(handle, ...bytes), wanted, io, signal);
+    const { head, body } = await this.#run((bytes) => this.#call("papir_get", handle, ...bytes), wanted, io, signal);
     return { values: body, database: head.database };
   }
 
   close(handle) {
-    this.#exports.papir_close(handle);
+    if (!this.#broken) this.#call("papir_close", handle);
+  }
+
+  /** Calls a function of the module. After a panic or a trap no other is called. */
+  #call(name, ...values) {
+    if (this.#broken) throw failed("an earlier failure");
+    try {
+      return this.#exports[name](...values);
+    } catch (error) {
+      this.#broken = true;
+      this.#locks.forEach(this.#unlock);
+      throw failed(error.message);
+    }
   }
 
   async #run(start, input, io, signal) {
@@ -53,25 +80,26 @@ export class Engine {
       if (head.kind === "failed") throw errorOf(head);
       if (head.kind === "opened" || head.kind === "values") return event;
       const bodyLimit = (status, version) =>
-        this.#exports.papir_body_limit(handle, status, ...this.#give(text.encode(version ?? "")));
+        this.#call("papir_body_limit", handle, status, ...this.#give(text.encode(version ?? "")));
       let reply;
       try {
         // Not after it: a lock that was acquired is released by the task, which must learn of it.
         signal?.throwIfAborted();
         reply = await perform(head, body, bodyLimit, io);
       } catch (error) {
-        this.#exports.papir_cancel(handle);
+        if (!this.#broken) this.#call("papir_cancel", handle);
         throw error;
       }
+      if (reply.head.lock) this.#locks.add(reply.head.lock);
       const parts = [...this.#give(encodeJson(reply.head)), ...this.#give(reply.body ?? NOTHING)];
-      event = this.#take(this.#exports.papir_resume(handle, ...parts));
+      event = this.#take(this.#call("papir_resume", handle, ...parts));
     }
   }
 
   /** Copies bytes into the module, which erases and frees them. */
   #give(bytes) {
     // Addresses are unsigned, and JavaScript gets signed numbers.
-    const start = this.#exports.papir_allocate(bytes.length) >>> 0;
+    const start = this.#call("papir_allocate", bytes.length) >>> 0;
     new Uint8Array(this.#exports.memory.buffer, start, bytes.length).set(bytes);
     return [start, bytes.length];
   }
@@ -86,7 +114,7 @@ export class Engine {
       body: new Uint8Array(buffer, body, bodyLength).slice(),
       handle,
     };
-    this.#exports.papir_dispose(event);
+    this.#call("papir_dispose", event);
     return taken;
   }
 }
@@ -100,6 +128,10 @@ function perform(head, body, bodyLimit, io) {
     default:
       return io.wait(head.milliseconds);
   }
+}
+
+function failed(reason) {
+  return new PapirError(`papir's module failed: ${reason}: connect again`, { code: "internal" });
 }
 
 function encodeJson(value) {

@@ -1,11 +1,11 @@
 /** An error of papir. Its `code` is a short stable name; `retryable` says whether the same call may succeed later. */
 export class PapirError extends Error {
-  constructor(message, { code = "unexpected", retryable = false, status = undefined } = {}) {
+  constructor(message, { code = "unexpected", retryable = false, status } = {}) {
     super(message);
     this.name = new.target.name;
     this.code = code;
     this.retryable = retryable;
-    this.status = status;
+    this.status = status ?? undefined;
   }
 }
 

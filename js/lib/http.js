@@ -1,18 +1,22 @@
 // Sends requests by `fetch`, and reads no more of a response than the client accepts.
 
+import { PapirError } from "./errors.js";
+
 /** Time from a request's first byte to the head of its response, beside that of a slow upload. */
 const RESPONSE_MILLISECONDS = 120_000;
 /** Slowest upload, in bytes per millisecond: a service refuses slower ones. */
 const SLOWEST_UPLOAD = 4;
 /** Longest time without any byte of a body. */
 const STALLED_MILLISECONDS = 60_000;
+/** Longest body: with the copies in the module, it fits into the memory of WebAssembly. */
+const LONGEST_BODY = 1 << 29;
 /** Bodies from this length on are reported as progress. */
 const REPORTED_BYTES = 64 << 10;
 
 /**
  * Sends a request to a service. Returns the reply that a task is resumed with.
  *
- * A page sends neither cookies nor its address, follows no redirection, and leaves nothing in the browser's cache.
+ * No request has cookies or the page's path, follows a redirection, or leaves anything in the browser's cache.
  */
 export async function send(base, request, bodyLimit, { signal, onProgress }) {
   const abort = new AbortController();
@@ -38,6 +42,7 @@ export async function send(base, request, bodyLimit, { signal, onProgress }) {
     return { head: { ...head, broken }, body };
   } catch (error) {
     signal?.throwIfAborted();
+    if (error instanceof PapirError) throw error;
     return { head: { failure: reason(error) } };
   } finally {
     timer.stop();
@@ -58,14 +63,21 @@ async function read(response, limit, timer, onProgress) {
       if (done) break;
       parts.push(value.subarray(0, limit - length));
       length += parts.at(-1).length;
+      if (length > LONGEST_BODY) throw tooLong(response.url);
       if (total >= REPORTED_BYTES) onProgress?.({ received: length, total });
     }
   } catch (error) {
+    if (error instanceof PapirError) throw error;
     return { body: undefined, broken: reason(error) };
   } finally {
     reader?.cancel().catch(() => {});
   }
   return { body: join(parts, length), broken: undefined };
+}
+
+function tooLong(url) {
+  const message = `${url}: the response has more than ${LONGEST_BODY} bytes: use a client outside a browser`;
+  return new PapirError(message, { code: "too_long" });
 }
 
 function join(parts, length) {

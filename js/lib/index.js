@@ -21,9 +21,23 @@ function backend(worker, simd) {
 /** Connects to a database and fetches its public part. */
 export async function connect(url, given = {}) {
   const { worker = typeof Worker === "function", simd, signal, onProgress, ...rest } = given;
+  const checked = options(url, rest);
   const chosen = backend(worker, simd);
-  const opened = await chosen.open(options(url, rest), { signal, onProgress });
-  return new Database(chosen, opened, onProgress);
+  const reports = onProgress && reporting(onProgress);
+  return new Database(chosen, await chosen.open(checked, { signal, onProgress: reports }), reports);
+}
+
+/** The caller's function: its errors are its own, and fail no lookup. */
+function reporting(onProgress) {
+  return (progress) => {
+    try {
+      onProgress(progress);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  };
 }
 
 /** A private client of one database. */

@@ -1,5 +1,7 @@
 // Finds and compiles the WebAssembly modules beside this file.
 
+import { NetworkError } from "./errors.js";
+
 // A function that returns a vector: () -> v128, `i32.const 0`, `i32x4.splat`.
 const VECTORS = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, // magic, version
@@ -21,6 +23,7 @@ const ADDRESSES = {
   "all-simd": () => new URL("./papir-all-simd.wasm", import.meta.url),
 };
 
+const FILES = "node:fs/promises";
 const compiled = new Map();
 
 /** The module with the schemes of most services (`short`), or with all (`all`). */
@@ -36,13 +39,18 @@ export function compile(schemes, simd = hasVectors()) {
 
 async function compileFrom(url) {
   if (url.protocol === "file:") {
-    const { readFile } = await import("node:fs/promises");
+    // Only in Node. Bundlers for browsers must not look for it.
+    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ FILES);
     return WebAssembly.compile(await readFile(url));
   }
-  const response = await fetch(url);
-  if (!response.ok) {
-    throw new Error(`${url}: HTTP ${response.status}: expected papir's WebAssembly module`);
-  }
+  const missing = (reason) => {
+    const message = `${url}: ${reason}: expected papir's WebAssembly module`;
+    return new NetworkError(message, { code: "module", retryable: true });
+  };
+  const response = await fetch(url).catch((error) => {
+    throw missing(error.message);
+  });
+  if (!response.ok) throw missing(`HTTP ${response.status}`);
   // Streaming needs the media type, which not every server of files knows.
   return response.headers.get("content-type")?.startsWith("application/wasm")
     ? WebAssembly.compileStreaming(response)

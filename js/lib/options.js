@@ -8,7 +8,7 @@ const TEXTS = "an array of strings";
 
 const CHECKS = {
   [TEXT]: (value) => typeof value === "string",
-  [SECONDS]: (value) => typeof value === "number" && value >= 0,
+  [SECONDS]: (value) => Number.isFinite(value) && value >= 0,
   [FLAG]: (value) => typeof value === "boolean",
   [COUNT]: (value) => Number.isSafeInteger(value) && value >= 0,
   [TEXTS]: (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
@@ -33,7 +33,7 @@ const OPTIONS = {
 /** The options for the module. */
 export function options(url, given) {
   if (!CHECKS[TEXT](url)) throw new TypeError(`expected an address as a string, found ${typeof url}`);
-  const unknown = Object.keys(given).find((name) => !(name in OPTIONS));
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(OPTIONS, name));
   if (unknown) throw new TypeError(`unknown option \`${unknown}\`: expected one of ${Object.keys(OPTIONS).join(", ")}`);
   const checked = { url };
   for (const [name, [inModule, kind, fallback]] of Object.entries(OPTIONS)) {

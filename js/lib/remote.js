@@ -15,7 +15,12 @@ export class RemoteBackend {
   constructor(simd, onEnd) {
     this.#simd = simd;
     this.#onEnd = onEnd;
-    this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "papir" });
+    try {
+      this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "papir" });
+    } catch (error) {
+      // A worker of another origin, for example.
+      throw errorOf(ended(error.message));
+    }
     this.#worker.onmessage = ({ data }) => this.#receive(data);
     this.#worker.onerror = (event) => this.#fail(event.message || "it did not start");
   }
@@ -51,6 +56,8 @@ export class RemoteBackend {
 
   #receive({ id, progress, result, failure }) {
     const call = this.#calls.get(id);
+    // Opened just when the page stopped waiting.
+    if (!call && result?.number) this.close(result.number);
     if (!call) return;
     if (progress) return call.onProgress?.(progress);
     this.#calls.delete(id);
@@ -60,8 +67,7 @@ export class RemoteBackend {
   }
 
   #fail(reason) {
-    const message = `papir's worker failed: ${reason}: allow it (worker-src), or give \`worker: false\``;
-    this.#ended = { message, code: "worker" };
+    this.#ended = ended(reason);
     this.#worker.terminate();
     this.#onEnd();
     for (const call of this.#calls.values()) {
@@ -70,4 +76,9 @@ export class RemoteBackend {
     }
     this.#calls.clear();
   }
+}
+
+function ended(reason) {
+  const message = `papir's worker failed: ${reason}: allow it (worker-src), or give \`worker: false\``;
+  return { message, code: "worker" };
 }

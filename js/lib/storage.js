@@ -1,7 +1,9 @@
 // Pins of databases, and copies of their public parts.
 //
-// Pins (the owner's key that was seen first, and the newest version) lie in IndexedDB. Copies of public parts lie in
-// the Cache API, where a browser may remove them. A lock keeps two tabs from writing a pin at once.
+// Pins (the owner's key that was seen first, and the newest version) are in IndexedDB, copies of public parts in the
+// Cache API. A browser may remove both. A lock keeps two tabs from writing a pin at once.
+
+import { stoppable } from "./stopping.js";
 
 const NAME = "papir";
 const PINS = "pins";
@@ -18,11 +20,11 @@ class BrowserStorage {
     this.#locks.release(lock);
   }
 
-  async perform({ action, slot, entry, limit }, body) {
+  async perform({ action, slot, entry, limit }, body, signal) {
     const key = await hidden(slot);
     switch (action) {
       case "lock":
-        return { head: { lock: await this.#locks.acquire(`${NAME}/${key}`) } };
+        return { head: { lock: await this.#locks.acquire(`${NAME}/${key}`, signal) } };
       case "read":
         return found(isPin(entry) ? await readPin(`${key}/${entry}`) : await readCopy(`${key}/${entry}`, limit));
       default:
@@ -53,12 +55,15 @@ class Locks {
   #held = new Map();
   #next = 1;
 
-  async acquire(name) {
+  async acquire(name, signal) {
     const lock = this.#next++;
     const released = new Promise((release) => this.#held.set(lock, release));
     if (navigator.locks) {
       await new Promise((acquired, refused) => {
-        navigator.locks.request(name, () => (acquired(), released)).catch(refused);
+        navigator.locks.request(name, { signal }, () => (acquired(), released)).catch((error) => {
+          this.#held.delete(lock);
+          refused(error);
+        });
       });
     }
     return lock;
@@ -130,11 +135,11 @@ class MemoryStorage {
     this.#held.delete(lock);
   }
 
-  async perform({ action, slot, entry }, body) {
+  async perform({ action, slot, entry }, body, signal) {
     const key = `${slot}/${entry}`;
     switch (action) {
       case "lock":
-        return { head: { lock: await this.#lock(slot) } };
+        return { head: { lock: await this.#lock(slot, signal) } };
       case "read":
         return found(this.#entries.get(key));
       default:
@@ -143,11 +148,17 @@ class MemoryStorage {
     }
   }
 
-  async #lock(slot) {
-    const before = this.#locks.get(slot);
+  async #lock(slot, signal) {
+    const before = this.#locks.get(slot) ?? Promise.resolve();
     const lock = this.#next++;
     this.#locks.set(slot, new Promise((release) => this.#held.set(lock, release)));
-    await before;
+    try {
+      await stoppable(before, signal);
+    } catch (error) {
+      // The next in the line waits for the one before.
+      before.then(() => this.unlock(lock));
+      throw error;
+    }
     return lock;
   }
 }

@@ -8,8 +8,11 @@ const SERVICE = new URL("..", location.href).href.replace(/\/$/, "");
 /** Values of other bytes are shown in hexadecimal. */
 const DECODER = new TextDecoder("utf-8", { fatal: true });
 
+/** The database in use; undefined while none is open. */
 let database;
 let token;
+/** Number of the newest request to open a database. */
+let newest = 0;
 
 element("access").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -18,7 +21,7 @@ element("access").addEventListener("submit", (event) => {
 });
 element("lookup").addEventListener("submit", (event) => {
   event.preventDefault();
-  lookUp();
+  if (database) lookUp(database);
 });
 element("database").addEventListener("change", () => open(element("database").value));
 
@@ -41,27 +44,36 @@ async function start() {
 async function databases() {
   const headers = token ? { authorization: `Bearer ${token}` } : {};
   const response = await fetch(`${SERVICE}/v1/databases`, { headers, cache: "no-store" });
-  if (response.status === 401) {
-    element("access").hidden = false;
-    element("token").focus();
-    throw new Error(token ? "The service refuses this token." : "The service asks for a token.");
-  }
+  if (response.status === 401) throw unauthorized();
   if (!response.ok) throw new Error(`The service refuses: HTTP ${response.status}.`);
   return (await response.json()).databases.map((one) => one.name);
 }
 
+/** Asks for a token, but not over plain HTTP, where anyone on the way could read it. */
+function unauthorized() {
+  if (!isSecureContext) return new Error("The service asks for a token, which needs HTTPS.");
+  element("access").hidden = false;
+  element("token").focus();
+  return new Error(token ? "The service refuses this token." : "The service asks for a token.");
+}
+
 async function open(name) {
+  const number = ++newest;
   database?.close();
   database = undefined;
   element("ask").disabled = true;
   element("answer").hidden = true;
   say("Connecting…");
   try {
-    database = await connect(SERVICE, { database: name, token, onProgress });
+    const opened = await connect(SERVICE, { database: name, token, onProgress });
+    // Another one was chosen meanwhile.
+    if (number !== newest) return opened.close();
+    database = opened;
   } catch (error) {
-    return say(error.message, true);
+    if (number === newest) fail(error);
+    return;
   } finally {
-    element("progress").hidden = true;
+    if (number === newest) element("progress").hidden = true;
   }
   describe();
   element("ask").disabled = false;
@@ -81,28 +93,36 @@ function describe() {
   element("once").textContent = bytes(costs.publicBytes);
 }
 
-async function lookUp() {
-  const before = database.costs;
+async function lookUp(asked) {
+  const before = asked.costs;
   element("ask").disabled = true;
   say("Asking…");
   const started = performance.now();
   try {
     const wanted = element("key").value;
-    const value = database.info.keyed ? await database.get(wanted) : await database.getIndex(index(wanted));
+    const value = asked.info.keyed ? await asked.get(wanted) : await asked.getIndex(index(wanted));
+    if (asked !== database) return;
     show(value);
-    const { queryBytes, answerBytes } = database.costs;
+    const { queryBytes, answerBytes } = asked.costs;
     element("sent").textContent = bytes(queryBytes - before.queryBytes);
     element("received").textContent = bytes(answerBytes - before.answerBytes);
     element("time").textContent = `${Math.round(performance.now() - started)} ms`;
     say(value === null ? "Not found." : "Found.");
     describe();
   } catch (error) {
+    if (asked !== database) return;
     element("answer").hidden = true;
-    say(error.message, true);
+    fail(error);
   } finally {
-    element("ask").disabled = false;
-    element("progress").hidden = true;
+    if (asked === database) {
+      element("ask").disabled = false;
+      element("progress").hidden = true;
+    }
   }
+}
+
+function fail(error) {
+  say((error.status === 401 ? unauthorized() : error).message, true);
 }
 
 function index(text) {

@@ -8,7 +8,7 @@ use papir_client::core::{OwnedWanted, Session};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, Head};
 use crate::host::report_panics;
 use crate::memory::take;
 use crate::options::Options;
@@ -39,7 +39,7 @@ unsafe extern "C" fn papir_open(options: *mut u8, length: usize) -> *mut Event {
                 Ok(session) => {
                     let head = json!({ "kind": "opened", "database": describe(&session) });
                     let database: Rc<Database> = Rc::new(RefCell::new(session));
-                    Event::new(&head, Body::None, Rc::into_raw(database).cast_mut().cast())
+                    Event::new(Head::from(&head), Body::None, Rc::into_raw(database).cast_mut().cast())
                 }
             });
             event(Session::open(service, settings).start(), finish)
@@ -67,7 +67,7 @@ unsafe extern "C" fn papir_get(database: *const Database, wanted: *mut u8, lengt
         let head = json!({ "kind": "values", "database": describe(&session) });
         database.replace(session);
         match values {
-            Ok(values) => Event::new(&head, Body::Own(encode(values)), std::ptr::null_mut()),
+            Ok(values) => Event::new(Head::from(&head), Body::Own(encode(values)), std::ptr::null_mut()),
             Err(error) => Event::failed(&error),
         }
     });

@@ -1,9 +1,11 @@
 //! Events, which tell JavaScript the next step or a result, and replies to them.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use papir_client::Error;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use zeroize::Zeroizing;
 
 /// JavaScript's reply to an event.
@@ -32,6 +34,35 @@ impl Body {
     }
 }
 
+/// The head of an event, in JSON. Erased when dropped.
+pub(crate) struct Head(Zeroizing<Vec<u8>>);
+
+impl<T: Serialize> From<&T> for Head {
+    /// Encodes a head in memory of its length: growing would leave copies, and a head may have a token.
+    fn from(head: &T) -> Self {
+        let mut length = Length(0);
+        // Neither a length nor memory fails.
+        let _ = serde_json::to_writer(&mut length, head);
+        let mut text = Zeroizing::new(Vec::with_capacity(length.0));
+        let _ = serde_json::to_writer(&mut *text, head);
+        Self(text)
+    }
+}
+
+/// Counts the bytes that are written.
+struct Length(usize);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// An event. Its fields point into this module's memory until [`papir_dispose`].
 #[repr(C)]
 pub(crate) struct Event {
@@ -41,13 +72,13 @@ pub(crate) struct Event {
     body_length: usize,
     /// The task to resume, or the opened database; null for neither.
     handle: *mut (),
-    owned: (Zeroizing<String>, Body),
+    owned: (Head, Body),
 }
 
 impl Event {
-    pub(crate) fn new(head: &Value, body: Body, handle: *mut ()) -> Box<Self> {
-        let owned = (Zeroizing::new(head.to_string()), body);
-        let (text, bytes) = (owned.0.as_bytes(), owned.1.bytes());
+    pub(crate) fn new(head: Head, body: Body, handle: *mut ()) -> Box<Self> {
+        let owned = (head, body);
+        let (text, bytes) = (&owned.0.0, owned.1.bytes());
         let (head, head_length, body, body_length) = (text.as_ptr(), text.len(), bytes.as_ptr(), bytes.len());
         Box::new(Self { head, head_length, body, body_length, handle, owned })
     }
@@ -63,7 +94,7 @@ impl Event {
             "retryable": error.is_retryable(),
             "status": status,
         });
-        Self::new(&head, Body::None, std::ptr::null_mut())
+        Self::new(Head::from(&head), Body::None, std::ptr::null_mut())
     }
 }
 

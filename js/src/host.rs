@@ -1,5 +1,6 @@
 //! Clock and randomness of the page.
 
+use std::sync::Once;
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
@@ -24,11 +25,14 @@ unsafe extern "C" {
 
 /// Has panics thrown as errors of JavaScript, which name their place instead of `unreachable`.
 pub(crate) fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let text = panic.to_string();
-        // SAFETY: the text is valid for reads of its length.
-        unsafe { panicked(text.as_ptr(), text.len()) };
-    }));
+    static SET: Once = Once::new();
+    SET.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            let text = panic.to_string();
+            // SAFETY: the text is valid for reads of its length.
+            unsafe { panicked(text.as_ptr(), text.len()) };
+        }));
+    });
 }
 
 /// The page's clock and randomness.

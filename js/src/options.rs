@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_client::Result;
 use papir_client::core::{CheckpointSettings, Freshness, Pin, Rotation, Service, Settings, Token, Watcher};
-use papir_client::{Error, Result};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -43,8 +43,8 @@ impl Options {
     /// The service, and the settings of a session.
     ///
     /// # Errors
-    /// [`Error::BadUrl`], [`Error::BadToken`], [`Error::TokenInClear`], and [`Error::Core`] or
-    /// [`Error::Checkpoint`] for a root or a key that does not parse.
+    /// Those of [`Service::new`] and [`Token::new`], and [`papir_core::Error::Malformed`] for a root or a key
+    /// that does not parse.
     pub(crate) fn service_and_settings(&self) -> Result<(Service, Settings)> {
         let token = self.token.as_ref().map(|text| Token::new(text)).transpose()?;
         let service = Service::new(&self.url, token, self.insecure_http, Arc::new(Page))?;
@@ -52,7 +52,10 @@ impl Options {
             Some(patience) => service.with_patience(seconds(patience)),
             None => service,
         };
-        let key = |text: &String| text.parse().map_err(|error| self.bad_key(error));
+        let bad = |error: papir_checkpoint::Error| {
+            papir_core::Error::malformed("a public key of the options", error, "NAME+ID+KEY in base64")
+        };
+        let key = |text: &String| Ok(text.parse().map_err(bad)?);
         let checkpoint = CheckpointSettings {
             owner: self.owner.as_ref().map(key).transpose()?,
             max_age: self.max_age.map(seconds),
@@ -75,10 +78,6 @@ impl Options {
             watcher: Watcher::default(),
         };
         Ok((service, settings))
-    }
-
-    fn bad_key(&self, error: papir_checkpoint::Error) -> Error {
-        Error::Checkpoint { url: self.url.clone(), error }
     }
 }
 

@@ -3,20 +3,31 @@
 use papir_client::core::{
     AfterSend, AfterStore, AfterWait, Failure, Request, Response, Step, StoreAction, StoreRequest,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use crate::event::{Body, Event, Reply};
+use crate::event::{Body, Event, Head, Reply};
 use crate::memory::take;
 use crate::store;
 
 /// A task that waits.
 pub(crate) trait Paused {
     /// The number of bytes to read of a response's body: see [`Request::body_limit`].
-    fn body_limit(&self, status: u16, version: Option<&str>) -> Option<u64>;
+    fn body_limit(&self, _status: u16, _version: Option<&str>) -> Option<u64> {
+        None
+    }
 
     /// Resumes with JavaScript's reply.
     fn resume(self: Box<Self>, reply: Reply) -> Box<Event>;
+}
+
+/// The head of a request's event. Its headers may have a token, so it is not copied to a JSON value.
+#[derive(Serialize)]
+struct Send<'a> {
+    kind: &'static str,
+    method: &'static str,
+    path: &'a str,
+    headers: Vec<(&'static str, &'a str)>,
 }
 
 /// The head of a reply to a request.
@@ -54,25 +65,29 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, finish: Finish<T>) -> Bo
         Step::Done(output) => finish(output),
         Step::Wait(duration, then) => {
             let head = json!({ "kind": "wait", "milliseconds": duration.as_millis() as u64 });
-            waiting(&head, Body::None, Box::new(Waiting(then, finish)))
+            waiting(Head::from(&head), Body::None, Box::new(Waiting(then, finish)))
         }
         Step::Send(request, then) => {
             let headers: Vec<_> =
                 request.headers.iter().map(|header| (header.name, header.value.as_str())).collect();
-            let (method, path) = (request.method.name(), &request.path);
-            let head = json!({ "kind": "send", "method": method, "path": path, "headers": headers });
+            let head = Head::from(&Send {
+                kind: "send",
+                method: request.method.name(),
+                path: &request.path,
+                headers,
+            });
             let body = request.body.clone().map_or(Body::None, Body::Shared);
-            waiting(&head, body, Box::new(Sending(request, then, finish)))
+            waiting(head, body, Box::new(Sending(request, then, finish)))
         }
         Step::Store(StoreRequest { slot, action }, then) => match store::message(&slot, &action) {
-            Some((head, body)) => waiting(&head, body, Box::new(Storing(action, then, finish))),
+            Some((head, body)) => waiting(Head::from(&head), body, Box::new(Storing(action, then, finish))),
             None => event(then.resume(Err(store::refused())), finish),
         },
     }
 }
 
 /// The event of a step that a task waits for.
-fn waiting(head: &Value, body: Body, task: Box<dyn Paused>) -> Box<Event> {
+fn waiting(head: Head, body: Body, task: Box<dyn Paused>) -> Box<Event> {
     Event::new(head, body, Box::into_raw(Box::new(task)).cast())
 }
 
@@ -88,10 +103,6 @@ impl<T: 'static> Paused for Sending<T> {
 }
 
 impl<T: 'static> Paused for Waiting<T> {
-    fn body_limit(&self, _status: u16, _version: Option<&str>) -> Option<u64> {
-        None
-    }
-
     fn resume(self: Box<Self>, _reply: Reply) -> Box<Event> {
         let Self(then, finish) = *self;
         event(then.resume(), finish)
@@ -99,10 +110,6 @@ impl<T: 'static> Paused for Waiting<T> {
 }
 
 impl<T: 'static> Paused for Storing<T> {
-    fn body_limit(&self, _status: u16, _version: Option<&str>) -> Option<u64> {
-        None
-    }
-
     fn resume(self: Box<Self>, reply: Reply) -> Box<Event> {
         let Self(action, then, finish) = *self;
         event(then.resume(store::stored(&action, reply)), finish)

@@ -23,17 +23,14 @@ export async function browser(test, args = []) {
 }
 
 /** Serves the built package to pages of an origin of its own. Returns the address of an empty page. */
-export async function origin(test, policy = POLICY) {
+export async function origin(test, policy = POLICY, more = {}) {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, "http://x").pathname);
     const type = TYPES[extname(path)] ?? "text/html";
-    const headers = { "content-type": type, "content-security-policy": policy };
+    const headers = { "content-type": type, "content-security-policy": policy, ...more };
     if (path === "/") return response.writeHead(200, headers).end("<!doctype html><title>page</title>");
-    try {
-      response.writeHead(200, headers).end(await readFile(join(DIST, path.replace(/^\/papir\//, ""))));
-    } catch {
-      response.writeHead(404).end();
-    }
+    const file = await readFile(join(DIST, path.replace(/^\/papir\//, ""))).catch(() => undefined);
+    response.writeHead(file ? 200 : 404, headers).end(file);
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   test.after(() => (server.closeAllConnections(), server.close()));

@@ -208,3 +208,34 @@ test("a lookup that is stopped while another tab has the lock leaves the lock fr
   assert.deepEqual(await waiter.evaluate(async () => (await navigator.locks.query()).held), []);
   await waiter.evaluate((url) => open(url, { worker: false }), url);
 });
+
+test("an error of the page's own progress function fails no lookup", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t), ["--scheme", "simple"])], ANY);
+  const tab = await page(await (await browser(t)).newContext(), await origin(t));
+  const errors = [];
+  tab.on("pageerror", (error) => errors.push(error.message));
+  for (const worker of [true, false]) {
+    await tab.evaluate(([url, worker]) => {
+      const onProgress = () => {
+        throw new Error("a bug of the page");
+      };
+      return open(url, { worker, cache: false, onProgress });
+    }, [url, worker]);
+    assert.equal(await tab.evaluate(() => get("apple")), "red");
+    assert(errors.splice(0).every((message) => message === "a bug of the page"));
+  }
+});
+
+test("a package of another origin is told that workers need the page's own", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const elsewhere = await origin(t, POLICY, { "access-control-allow-origin": "*" });
+  const anywhere = POLICY.replace("script-src 'self'", "script-src *");
+  const tab = await page(await (await browser(t)).newContext(), await origin(t, anywhere));
+  const outcome = await tab.evaluate(async ([elsewhere, url]) => {
+    const { connect } = await import(`${elsewhere}papir/index.js`);
+    const refused = await failure(() => connect(url));
+    const database = await connect(url, { worker: false });
+    return { refused, value: new TextDecoder().decode(await database.get("apple")) };
+  }, [elsewhere, url]);
+  assert.deepEqual([outcome.refused.name, outcome.refused.code, outcome.value], ["PapirError", "worker", "red"]);
+});

@@ -70,3 +70,48 @@ for (const [schemes, simd] of modules) {
     });
   }
 }
+
+/** Wasm memory grows by pages of 64 KiB. */
+const PAGE = 1 << 16;
+
+test("lookups, stopped lookups and closed databases leave nothing in the module's memory", async () => {
+  const exchange = EXCHANGES.find(({ scheme }) => scheme === "inspire");
+  const engine = new Engine(await compile("short", hasVectors()), { unlock: () => {}, random: (bytes) => bytes.fill(7) });
+  const responses = (calls, stops) => {
+    const io = replay(calls);
+    return { ...io, send: async ({ path }, bodyLimit) => {
+      const { response } = calls.find((call) => call.path === path);
+      if (stops?.(path)) throw new Error("stopped");
+      const version = response.headers.find(([name]) => name === "papir-version")?.[1];
+      return { head: { status: response.status, headers: response.headers }, body: Buffer.from(response.body, "base64").subarray(0, bodyLimit(response.status, version)) };
+    } };
+  };
+  const round = async () => {
+    const { handle } = await engine.open(options("https://papir.example", SETTINGS), responses(exchange.calls));
+    // The recorded answer is to another query: the work is done all the same.
+    await assert.rejects(engine.get(handle, encodeWanted([3], "index"), responses(exchange.calls)));
+    const stopping = responses(exchange.calls, (path) => path.endsWith("/query"));
+    await assert.rejects(engine.get(handle, encodeWanted([3], "index"), stopping), /stopped/);
+    engine.close(handle);
+  };
+  for (let i = 0; i < 10; i++) await round();
+  const before = engine.memoryBytes;
+  for (let i = 0; i < 100; i++) await round();
+  assert(engine.memoryBytes - before <= 4 * PAGE, `${engine.memoryBytes - before} bytes more`);
+});
+
+test("a failed engine refuses further calls", async () => {
+  const engine = new Engine(await compile("short", hasVectors()), {
+    unlock: () => {},
+    random: () => {
+      throw new Error("no random bytes");
+    },
+  });
+  const exchange = EXCHANGES.find(({ scheme }) => scheme === "simple");
+  const io = replay(exchange.calls);
+  const { handle } = await engine.open(options("https://papir.example", SETTINGS), io);
+  await assert.rejects(engine.get(handle, encodeWanted([3], "index"), io), { code: "internal", message: /no random bytes/ });
+  assert.equal(engine.isBroken, true);
+  await assert.rejects(engine.get(handle, encodeWanted([3], "index"), io), { code: "internal" });
+  engine.close(handle);
+});

@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { cpSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { connect as connectTo } from "node:net";
 import { join } from "node:path";
 import test from "node:test";
 
 import { browser } from "./browser.mjs";
-import { DIST, folder, fruit, papir, serve } from "./support.mjs";
+import { DIST, between, folder, fruit, papir, serve } from "./support.mjs";
 
 /** The folder that `make page` builds. */
 const PAGE = process.env.PAPIR_PAGE ?? new URL("../../target/page", import.meta.url).pathname;
@@ -18,6 +19,16 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 /** The texts of elements by their ids. */
 function texts(tab, ...ids) {
   return Promise.all(ids.map((id) => tab.textContent(`#${id}`)));
+}
+
+/** The first line of the response to a request for exactly this path. */
+function statusLine(url, path) {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    let received = "";
+    const socket = connectTo({ host: hostname, port }, () => socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`));
+    socket.on("data", (data) => (received += data)).on("error", reject).on("close", () => resolve(received.split("\r\n")[0]));
+  });
 }
 
 async function ready(tab) {
@@ -100,6 +111,38 @@ test("several databases are chosen from, and a token is asked for", async (t) =>
   assert.equal(await tab.textContent("#value"), "blue");
 });
 
+test("the database that is chosen last is asked, whatever is under way", async (t) => {
+  const path = folder(t);
+  const other = join(path, "other.papir");
+  renameSync(fruit(path, [], "blue"), other);
+  const { url } = await serve(t, [fruit(path), other], [`--page=${PAGE}`]);
+  const slow = await between(t, url, async (request, body) => {
+    const late = /other\/public|query$/.test(request.url.split("?")[0]);
+    if (late) await new Promise((resolve) => setTimeout(resolve, 1000));
+    return body;
+  });
+  const tab = await (await browser(t)).newPage();
+  const errors = [];
+  tab.on("pageerror", (error) => errors.push(error.message));
+  await tab.goto(`${slow}/page/`);
+  await ready(tab);
+  await tab.selectOption("#database", "other");
+  await tab.selectOption("#database", "fruit");
+  await ready(tab);
+  await tab.fill("#key", "apple");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector("#value:visible");
+  assert.equal(await tab.textContent("#value"), "red");
+  // Another choice while a lookup is under way.
+  await tab.keyboard.press("Enter");
+  await tab.selectOption("#database", "other");
+  await ready(tab);
+  await tab.waitForTimeout(1200);
+  assert.deepEqual(await texts(tab, "status"), ["Ready."]);
+  assert.equal(await tab.isVisible("#value"), false);
+  assert.deepEqual(errors, []);
+});
+
 test("the page is served with a strict policy, compressed, and beside it nothing else", async (t) => {
   const { url } = await serve(t, [fruit(folder(t))], [`--page=${PAGE}`]);
   const response = await fetch(`${url}/page/papir/papir-simd.wasm`, { headers: { "accept-encoding": "gzip" } });
@@ -108,9 +151,15 @@ test("the page is served with a strict policy, compressed, and beside it nothing
   assert.equal(response.headers.get("content-encoding"), "gzip");
   const policy = response.headers.get("content-security-policy");
   assert.match(policy, /default-src 'none'; script-src 'self' 'wasm-unsafe-eval';/);
-  for (const path of ["/page/../Cargo.toml", "/page/%2e%2e/%2e%2e/Cargo.toml", "/page/none"]) {
-    assert.equal((await fetch(url + path)).status, 404, path);
+  // As they are: `fetch` would resolve the dots.
+  for (const path of ["/page/../Cargo.toml", "/page/%2e%2e/Cargo.toml", "/page/..%2fCargo.toml", "/page//etc/passwd", "/page/none"]) {
+    assert.match(await statusLine(url, path), /^HTTP\/1\.1 404 /, path);
   }
+  assert.match(await statusLine(url, "/page/index.html"), /^HTTP\/1\.1 200 /);
+  const bare = await fetch(`${url}/page`, { redirect: "manual" });
+  assert.deepEqual([bare.status, bare.headers.get("location")], [307, "page/"]);
+  // A browser that keeps no file asks for none by its date, which a rollback may turn back.
+  assert.equal((await fetch(`${url}/page/page.js`)).headers.get("cache-control"), "no-store");
   const without = await serve(t, [fruit(folder(t))]);
   assert.equal((await fetch(`${without.url}/page/`)).status, 404);
 });
@@ -137,4 +186,33 @@ test("the form of the example warns of a leaked password, and of no other", asyn
   await tab.click("button");
   await tab.waitForSelector("text=Account created.");
   assert.equal(await tab.getAttribute("#password", "aria-invalid"), "false");
+});
+
+test("the form checks again after a failure, and a password that changes meanwhile", async (t) => {
+  const path = folder(t);
+  const form = join(path, "form");
+  cpSync(new URL("../../examples/breached-form", import.meta.url).pathname, form, { recursive: true });
+  cpSync(DIST, join(form, "papir"), { recursive: true });
+  const { url } = await serve(t, [fruit(path)], [`--page=${form}`]);
+  let slow = false;
+  const service = await between(t, url, async (request, body) => {
+    if (slow && request.url.endsWith("/query")) await new Promise((resolve) => setTimeout(resolve, 1000));
+    return body;
+  });
+  const tab = await (await browser(t)).newPage();
+  let away = true;
+  await tab.context().route("**/v1/**", (route) => (away ? route.abort() : route.continue()));
+  await tab.goto(`${service}/page/`);
+  await tab.fill("#email", "somebody@example.org");
+  await tab.fill("#password", "fruit-17");
+  await tab.keyboard.press("Tab");
+  await tab.waitForSelector("text=The check is not available now.", { timeout: 90_000 });
+  away = false;
+  slow = true;
+  await tab.fill("#password", "a password of my own");
+  await tab.click("button");
+  await tab.waitForTimeout(300);
+  await tab.fill("#password", "fruit-17");
+  await tab.waitForSelector("text=This password has leaked");
+  assert.equal(await tab.textContent("#done"), "");
 });

@@ -130,3 +130,80 @@ test("a call is stopped by its signal", async (t) => {
   assert(Date.now() - start < 3000);
   await assert.rejects(connect(url, { signal: AbortSignal.abort() }), { name: "AbortError" });
 });
+
+test("lookups run one after the other, and a stopped one does not wait for its turn", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  let [now, most] = [0, 0];
+  const slow = await between(t, url, async (request, body) => {
+    if (!request.url.endsWith("/query")) return body;
+    most = Math.max(most, ++now);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    now--;
+    return body;
+  });
+  const database = await connect(slow);
+  const first = Promise.all([database.get("fruit-1"), database.get("fruit-2")]);
+  const start = Date.now();
+  await assert.rejects(database.get("fruit-3", { signal: AbortSignal.timeout(100) }), { name: "TimeoutError" });
+  assert(Date.now() - start < 600, "it waited for the others");
+  assert.deepEqual((await first).map(text), ["colour-1", "colour-2"]);
+  assert.equal(most, 1);
+});
+
+test("a redirection is not followed", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  let asked = 0;
+  const elsewhere = await between(t, url, async (request, body) => (asked++, body));
+  const redirecting = await between(t, url, async (request, body, response) => {
+    response.writeHead(307, { location: elsewhere + request.url }).end();
+  });
+  await assert.rejects(connect(redirecting, { patience: 0.1 }), (error) => error instanceof NetworkError);
+  assert.equal(asked, 0);
+});
+
+test("no more is read of a body than the client accepts", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  let sent = 0;
+  const endless = await between(t, url, async (request, body, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    const part = Buffer.alloc(1 << 20, " ");
+    while (!response.destroyed && sent < 1 << 30) {
+      sent += part.length;
+      if (!response.write(part)) await Promise.race(["drain", "close"].map((name) => new Promise((go) => response.once(name, go))));
+    }
+    response.end();
+  });
+  await assert.rejects(connect(endless), { code: "too_long" });
+  assert(sent < 64 << 20, `${sent} bytes were sent`);
+});
+
+test("the public part of a scheme of the long module is fetched once", async (t) => {
+  const path = folder(t);
+  const { url } = await serve(t, [fruit(path, ["--scheme", "inspire1"])]);
+  const fetched = [];
+  const counting = await between(t, url, async (request, body) => (fetched.push(new URL(request.url, url).pathname), body));
+  const database = await connect(counting);
+  assert.equal(text(await database.get("apple")), "red");
+  assert.equal(fetched.filter((path) => path.endsWith("/public")).length, 1, fetched.join(" "));
+  assert(database.costs.publicBytes > 0);
+});
+
+test("after a failure of the module, databases are opened again", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const [broken, other] = [await connect(url), await connect(url)];
+  const random = t.mock.method(crypto, "getRandomValues", () => {
+    throw new Error("no random bytes");
+  });
+  await assert.rejects(broken.get("apple"), (error) => error instanceof PapirError && /no random bytes/.test(error.message));
+  random.mock.restore();
+  // Their memory is that of the failed module.
+  for (const database of [broken, other]) await assert.rejects(database.get("apple"), { code: "internal" });
+  broken.close();
+  assert.equal(text(await (await connect(url)).get("apple")), "red");
+});
+
+test("a wrong key of the options is not the service's fault", async () => {
+  await assert.rejects(connect("http://127.0.0.1:9", { owner: "x" }), (error) => {
+    return error instanceof PapirError && !(error instanceof VerificationError) && error.code === "malformed";
+  });
+});

@@ -75,7 +75,7 @@ export async function between(test, url, change) {
     const changed = await change(request, answer, response);
     if (response.writableEnded) return;
     if (changed === undefined) return response.destroy();
-    const kept = [...forwarded.headers].filter(([name]) => !/^(content-length|transfer-encoding|connection)$/.test(name));
+    const kept = [...forwarded.headers].filter(([name]) => !/^(content-length|content-encoding|transfer-encoding|connection)$/.test(name));
     response.writeHead(forwarded.status, Object.fromEntries(kept)).end(changed);
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));

@@ -10,7 +10,7 @@ use tower_http::services::ServeDir;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 /// The page's folder in addresses.
-const ROUTE: &str = "/page";
+const ROUTE: &str = "/page/";
 
 /// The page runs its own scripts and WebAssembly alone, and asks its own service alone.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; \
@@ -21,8 +21,8 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
-    // A new page must not run beside an old module.
-    (header::CACHE_CONTROL, "no-cache"),
+    // A page must not run beside a module of another version: dates of files say nothing after a rollback.
+    (header::CACHE_CONTROL, "no-store"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
@@ -34,5 +34,6 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(folder: &Path) -> Router<
         pages = pages.layer(SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value)));
     }
     // A relative address is right behind a proxy that adds a path, too.
-    pages.route("/", get(|| async { Redirect::temporary("page/") }))
+    let page = get(|| async { Redirect::temporary("page/") });
+    pages.route("/", page.clone()).route(ROUTE.trim_end_matches('/'), page)
 }
