@@ -129,6 +129,8 @@ test("the database that is chosen last is asked, whatever is under way", async (
   await tab.selectOption("#database", "other");
   await tab.selectOption("#database", "fruit");
   await ready(tab);
+  // Until the other one has answered, too.
+  await tab.waitForTimeout(2500);
   await tab.fill("#key", "apple");
   await tab.keyboard.press("Enter");
   await tab.waitForSelector("#value:visible");
