@@ -4,7 +4,8 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
-  js page js-test js-test-long js-tools js-test-tools demo-page demo-form demo-passwords \
+  js page js-test js-test-long js-tools js-test-tools demo-page demo-form demo-passwords bindings bindings-tools \
+  kotlin kotlin-test kotlin-tools \
   debug-program long-tools arm-test arm-tools python-test wheel site deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
@@ -34,6 +35,7 @@ test-long: lint msrv long-tools ## All tests, also those that take minutes; the 
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) site
 	$(MAKE) js-test-long
+	$(MAKE) kotlin-test
 	python3 tools/capacity.py --check --papir target/debug/papir
 	$(MAKE) arm-test
 	$(MAKE) deploy-check
@@ -115,6 +117,41 @@ js-test: js-test-tools debug-program ## The tests of the npm package and the pag
 
 js-test-long: js-test-tools debug-program page ## The same with all modules, as they are released, and their lengths.
 	PAPIR=target/debug/papir PAPIR_RELEASED=1 node --test js/tests/*.test.mjs
+
+# The client for Kotlin, with the native library of this machine.
+KOTLIN := target/kotlin
+# As JNA names this platform.
+JNA := $(shell uname -s | tr A-Z a-z)-$(subst arm64,aarch64,$(subst _,-,$(shell uname -m)))
+FFI_PROFILE := release
+FFI_BUILD = $(CARGO) build --locked --quiet --release -p papir-ffi
+FFI_LIBRARY = target/$(FFI_PROFILE)/libpapir_ffi.$(if $(filter darwin%,$(JNA)),dylib,so)
+# The generator has the version of the library that it reads.
+UNIFFI := $(shell sed -n 's/^uniffi = .*version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
+BINDINGS = $(TOOLS)/uniffi-$(UNIFFI)/bin/uniffi-bindgen generate --library $(FFI_LIBRARY) --no-format
+MAVEN := mvn -q -B -f crates/ffi/kotlin/pom.xml
+
+bindings: bindings-tools ## The Kotlin and Swift sources of papir-ffi, in target/kotlin/sources and target/swift.
+	$(FFI_BUILD)
+	@rm -rf $(KOTLIN)/sources $(KOTLIN)/resources target/swift && mkdir -p $(KOTLIN)/resources/$(JNA)
+	@cp $(FFI_LIBRARY) $(KOTLIN)/resources/$(JNA)
+	$(BINDINGS) --language kotlin --out-dir $(KOTLIN)/sources
+	$(BINDINGS) --language swift --out-dir target/swift
+
+kotlin: kotlin-tools bindings ## The JAR for Kotlin on this machine's JVM, in target/kotlin/build.
+	$(MAVEN) package -DskipTests
+
+kotlin-test: kotlin-tools debug-program ## Lookups from Kotlin on the JVM.
+	$(MAKE) bindings FFI_PROFILE=debug FFI_BUILD='$(CARGO) test --locked --workspace --quiet --no-run'
+	PAPIR=$(CURDIR)/target/debug/papir $(MAVEN) test
+
+bindings-tools: tools
+	@test -x $(TOOLS)/uniffi-$(UNIFFI)/bin/uniffi-bindgen || $(CARGO) install --locked --quiet --no-default-features \
+	  --features cli,cargo-metadata --version $(UNIFFI) --root $(TOOLS)/uniffi-$(UNIFFI) uniffi \
+	  || { echo "uniffi-bindgen is missing: install it (cargo install --locked --features cli uniffi)" >&2; exit 1; }
+
+kotlin-tools:
+	@command -v mvn >/dev/null || { $(APT_INSTALL) maven default-jdk-headless >/dev/null 2>&1; } || { \
+	  echo "Kotlin needs a JDK 17 or later and Maven: apt-get install default-jdk-headless maven" >&2; exit 1; }
 
 # Both stay up until they are ended.
 DEMO := target/demo

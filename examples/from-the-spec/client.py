@@ -3,20 +3,24 @@ library only.
 
     python3 client.py http://127.0.0.1:7470/v1/databases/NAME KEY...
     python3 client.py http://127.0.0.1:7470/v1/databases/NAME --index N...
+    python3 client.py http://127.0.0.1:7470/v1/databases/NAME --owner KEY --pin FILE --max-age SECONDS KEY...
 
 "§" names a section of formats.md. It is there to be read: it is slow, its time depends on secrets, and it
-checks neither the checkpoint of a signed database nor the server's certificate.
+does not check the server's certificate.
 """
 import argparse
 import json
 import struct
 import sys
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 
 from blake3 import blake3, derive, keyed
 from inspire import Inspire
+from signed import Behind, read_trust
 from simple import Simple
 from wire import ANSWER, PUBLIC, QUERY, Reader, check, envelope, open_envelope
 
@@ -134,13 +138,31 @@ def fetch(url, body=None, version=None):
         raise SystemExit(f"the server: {error.code} {error.read().decode(errors='replace')}")
 
 
-def open_database(url):
-    """Fetches description and bundle of the newest version."""
+def open_newest(url, trust):
+    """Fetches description, bundle and proof of the newest version, and checks what is signed."""
     description = json.loads(fetch(url))
     check(description["scheme"] in SCHEMES, f"another scheme than {' and '.join(SCHEMES)}")
     check("delta" not in description, "a database with a delta, which this client does not ask (§Query over HTTP)")
     version = description["version"]
-    return read_bundle(fetch(f"{url}/public?version={version}", version=version), description)
+    bundle = fetch(f"{url}/public?version={version}", version=version)
+    db = read_bundle(bundle, description)
+    if not description.get("checkpoint"):
+        trust.unsigned()
+        return db
+    name = urllib.parse.unquote_to_bytes(urllib.parse.urlsplit(url).path.rsplit("/", 1)[1])
+    trust.store(trust.check(name, fetch(f"{url}/checkpoint/proof"), bundle, root(db) if db.top else None))
+    return db
+
+
+def open_database(url, trust, patience):
+    """The newest version; a service that is behind is asked again for some seconds (§Checks of a client)."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            return open_newest(url, trust)
+        except Behind as behind:
+            check(time.monotonic() < end, behind)
+            time.sleep(5)
 
 
 def lookup_record(url, db, index):
@@ -207,8 +229,16 @@ def main():
     parser.add_argument("url", help="http://HOST:PORT/v1/databases/NAME")
     parser.add_argument("keys", nargs="+", metavar="KEY")
     parser.add_argument("--index", action="store_true", help="the keys are record numbers")
+    parser.add_argument("--owner", metavar="KEY", help="the public key of the database's owner")
+    parser.add_argument("--pin", metavar="FILE", help="what the client remembers of a signed database")
+    parser.add_argument("--max-age", metavar="SECONDS", type=int, help="refuse an older checkpoint")
+    parser.add_argument("--witness", metavar="KEY", action="append", default=[], help="a known witness")
+    parser.add_argument("--cosignatures", metavar="N", type=int, default=0, help="refuse fewer cosignatures")
+    parser.add_argument("--patience", metavar="SECONDS", type=int, default=30, help="for a service that is behind")
     options = parser.parse_args()
-    db = open_database(options.url)
+    trust = read_trust(options.owner, options.pin, options.max_age, options.witness, options.cosignatures)
+    options.url = options.url.rstrip("/")
+    db = open_database(options.url, trust, options.patience)
     check(options.index == (db.layout is None), "this database is looked up the other way (--index)")
     if db.top:
         print("root", root(db).hex(), file=sys.stderr)

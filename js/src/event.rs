@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use papir_client::Error;
+use papir_client::{Error, ErrorGroup};
 use serde::Serialize;
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -98,18 +98,15 @@ impl Event {
     }
 }
 
-/// The class of an error in JavaScript.
+/// The name of an error's group; `None` for the base class.
 fn group(error: &Error) -> Option<&'static str> {
-    Some(match error {
-        Error::Transport { .. } | Error::Http { .. } => "network",
-        Error::Root { .. } | Error::NoCheckpoint { .. } | Error::Checkpoint { .. } => "verification",
-        Error::Lookup(error) if error.code() == "not_committed" => "verification",
-        Error::Core(papir_core::Error::NotPrivate { .. }) => "not_private",
-        Error::Core(papir_core::Error::Parameters { .. } | papir_core::Error::UnknownScheme { .. }) => {
-            "unsupported"
-        }
-        _ => return None,
-    })
+    match error.group() {
+        ErrorGroup::Network => Some("network"),
+        ErrorGroup::Verification => Some("verification"),
+        ErrorGroup::NotPrivate => Some("not_private"),
+        ErrorGroup::Unsupported => Some("unsupported"),
+        _ => None,
+    }
 }
 
 /// Frees an event, but not what its handle names.

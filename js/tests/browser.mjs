@@ -22,13 +22,13 @@ export async function browser(test, args = []) {
   return started;
 }
 
-/** Serves the built package to pages of an origin of its own. Returns the address of an empty page. */
-export async function origin(test, policy = POLICY, more = {}) {
+/** Serves the built package, and a page, under an origin of its own. Returns the page's address. */
+export async function origin(test, policy = POLICY, more = {}, html = "<!doctype html><title>page</title>") {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, "http://x").pathname);
     const type = TYPES[extname(path)] ?? "text/html";
     const headers = { "content-type": type, "content-security-policy": policy, ...more };
-    if (path === "/") return response.writeHead(200, headers).end("<!doctype html><title>page</title>");
+    if (path === "/") return response.writeHead(200, headers).end(html);
     const file = await readFile(join(DIST, path.replace(/^\/papir\//, ""))).catch(() => undefined);
     response.writeHead(file ? 200 : 404, headers).end(file);
   });

@@ -61,13 +61,32 @@ pub(crate) fn signers(
 
 /// The owner's keys that are valid now: the newest one, and in the time of overlap of a rotation
 /// the one before. A client that trusts the new key also accepts the old one in that time, because
-/// the new key has signed the certificate.
+/// the new key has signed the certificate. So it does not matter which of them the client trusts.
 fn owners(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> Vec<VerifyingKey> {
     let chain = chain(owner, certificates, now);
     let newest = chain.last().map_or(owner, |rotation| rotation.subject());
-    let before = rotations(certificates, now).filter(|rotation| rotation.subject().same_key(owner));
+    let before = leading_to(owner, certificates, now);
     let overlapping = chain.iter().copied().chain(before).filter(|rotation| now <= rotation.until());
     std::iter::once(newest).chain(overlapping.map(Certificate::issuer)).cloned().collect()
+}
+
+/// The rotations that lead to the owner's key, directly or over others.
+fn leading_to<'a>(
+    owner: &'a VerifyingKey,
+    certificates: &'a [Certificate],
+    now: u64,
+) -> Vec<&'a Certificate> {
+    let mut found: Vec<&Certificate> = Vec::new();
+    let mut keys = vec![owner];
+    while let Some(key) = keys.pop() {
+        for rotation in rotations(certificates, now).filter(|rotation| rotation.subject().same_key(key)) {
+            if !found.contains(&rotation) {
+                found.push(rotation);
+                keys.push(rotation.issuer());
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -114,6 +133,21 @@ mod tests {
         assert_eq!(signers(2, "words", 9999), "third");
         for (owner, now, newest) in [(0, 1000, 0), (0, 2000, 1), (0, 1_000_000, 2), (1, 1000, 1), (2, 0, 2)] {
             assert_eq!(successor(&publics[owner], &certificates, now), publics[newest]);
+        }
+    }
+
+    #[test]
+    fn in_two_overlaps_the_same_keys_are_valid_whichever_is_trusted() {
+        let keys = [1, 2, 3].map(|seed| key("o", seed));
+        let certificates = [
+            Certificate::rotate(&keys[1], &keys[2], (2500, 4500)).unwrap(),
+            Certificate::rotate(&keys[0], &keys[1], (2000, 3000)).unwrap(),
+        ];
+        for (now, valid) in [(2600, [true; 3]), (3001, [false, true, true]), (4501, [false, false, true])] {
+            for trusted in &keys {
+                let signers = signers(&trusted.public(), &certificates, "words", (now, now));
+                assert_eq!(keys.each_ref().map(|key| signers.contains(&key.public())), valid, "{now}");
+            }
         }
     }
 

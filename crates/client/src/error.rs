@@ -112,8 +112,9 @@ pub enum Error {
         /// The trusted root.
         expected: Root,
     },
-    /// An owner's key is given or pinned, and the database is not signed.
-    #[error("{url}: the database has no checkpoint: expected one signed under the owner's key")]
+    /// The database is not signed. An owner's key is given or pinned, or the options require a maximum
+    /// age or cosignatures.
+    #[error("{url}: the database has no checkpoint: expected one signed under its owner's key")]
     NoCheckpoint {
         /// The database's address.
         url: String,
@@ -175,6 +176,22 @@ pub enum Error {
     /// An error of the scheme or of a binary format.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
+}
+
+/// Groups of errors, for languages in which errors are classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorGroup {
+    /// The service cannot be reached, or refuses a request.
+    Network,
+    /// An answer, a root or a checkpoint does not verify.
+    Verification,
+    /// The scheme hides nothing. No query was sent.
+    NotPrivate,
+    /// The client does not support the database.
+    Unsupported,
+    /// Any other error.
+    Other,
 }
 
 /// A failure of the transport that a retry would repeat: the source of an [`Error::Transport`].
@@ -255,6 +272,22 @@ impl Error {
             Self::Http { status, .. } => matches!(status, 408 | 429 | 502..=504),
             Self::NoTicket { .. } => true,
             _ => false,
+        }
+    }
+
+    /// The group of this error.
+    pub fn group(&self) -> ErrorGroup {
+        match self {
+            Self::Transport { .. } | Self::Http { .. } => ErrorGroup::Network,
+            Self::Root { .. } | Self::NoCheckpoint { .. } | Self::Checkpoint { .. } => {
+                ErrorGroup::Verification
+            }
+            Self::Lookup(error) if error.code() == "not_committed" => ErrorGroup::Verification,
+            Self::Core(papir_core::Error::NotPrivate { .. }) => ErrorGroup::NotPrivate,
+            Self::Core(papir_core::Error::Parameters { .. } | papir_core::Error::UnknownScheme { .. }) => {
+                ErrorGroup::Unsupported
+            }
+            _ => ErrorGroup::Other,
         }
     }
 

@@ -18,7 +18,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`core`] | the protocol without I/O: requests out, responses in; for other transports |
-//! | `state` (feature `files`) | files of client state |
+//! | `state` (feature `files`) | client state, in files or in a storage of the application |
 //! | `blocking` (feature `blocking`, on by default) | the blocking transport: [`Connection`] |
 //! | `aio` (feature `aio`) | the asynchronous transport, for tokio |
 //! | `load` (feature `blocking`) | load tests |
@@ -41,13 +41,13 @@ mod transport;
 #[cfg(feature = "blocking")]
 pub use blocking::{Connection, Probe, Registrations, detail, fetch_log, probe, ready};
 pub use core::{CheckpointSettings, Costs, Freshness, Pin, Rotation, Schemes, ShownLog, Token, Watcher};
-pub use error::{Error, FinalFailure, Result};
+pub use error::{Error, ErrorGroup, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]
 pub use rng::system_rng;
 #[cfg(feature = "files")]
-pub use state::{Passphrase, StateFiles, default_state_directory};
+pub use state::{Entry, Passphrase, StateStorage, default_state_directory};
 #[cfg(feature = "transport")]
 pub use transport::{certificate::CertificateSummary, identity::Identity, options::Options};
 

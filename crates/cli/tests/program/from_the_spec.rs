@@ -57,6 +57,58 @@ fn a_client_from_the_spec_reads_keys_and_records() {
     assert_eq!(look_up(&url, &["--index", "27", "249"]), [json!("bbbbbbbbb"), json!("ppppppppp")]);
 }
 
+/// The client's error for a key of a signed database; none if it finds the value.
+fn look_up_signed(url: &str, arguments: &[&str]) -> Option<String> {
+    let client = root().join("examples/from-the-spec/client.py");
+    let url = format!("{url}/v1/databases/words");
+    let output =
+        Command::new("python3").arg("-B").arg(client).arg(url).args(arguments).arg("a").output().unwrap();
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.success(), out.contains("\"value\""), "{out}{error}");
+    (!output.status.success()).then(|| error.into_owned())
+}
+
+#[test]
+fn a_client_from_the_spec_checks_signatures() {
+    let folder = Folder::new();
+    let key = |file: &str| {
+        let file = folder.path(file);
+        let public = succeeds(&["checkpoint", "keygen", &file, "--name", "example.org/owner"]);
+        (file, public.trim().to_owned())
+    };
+    let ((owner, public), (_, stranger)) = (key("owner.key"), key("stranger.key"));
+    let source = folder.write("words.csv", "word,meaning\na,first\nb,second\n");
+    let build = |name: &str, more: &[&str]| {
+        let out = folder.path(name);
+        let keyed = ["build", &source, "--key", "word", "--value", "meaning", "--scheme", "simple"];
+        succeeds(&[&keyed, &["--name", "words", "--out", &out][..], more].concat());
+        out
+    };
+    let serve = |file: &str| Service::start(&[file], &["--name", "words"]);
+    let pin = folder.path("pin");
+    let words = build("words.papir", &["--sign", &owner]);
+    let old = folder.path("old.papir");
+    std::fs::copy(&words, &old).unwrap();
+    let service = serve(&words);
+    assert_eq!(look_up_signed(&service.url, &["--owner", &public, "--pin", &pin]), None);
+    let wrong = look_up_signed(&service.url, &["--owner", &stranger]).unwrap();
+    assert!(wrong.contains("the owner did not sign"), "{wrong}");
+    drop(service);
+
+    // A second version, and the first one again.
+    let changes = folder.write("changes.csv", "word,meaning\nc,third\n");
+    succeeds(&["update", &words, "--from", &changes, "--sign", &owner]);
+    assert_eq!(look_up_signed(&serve(&words).url, &["--pin", &pin]), None);
+    let stored = std::fs::read_to_string(&pin).unwrap();
+    assert!(stored.starts_with(&format!("papir-owner-pin-1\n{public}\n{public}\n1\n")), "{stored}");
+    let plain = build("plain.papir", &[]);
+    let unsigned = look_up_signed(&serve(&plain).url, &["--pin", &pin]).unwrap();
+    assert!(unsigned.contains("an unsigned database"), "{unsigned}");
+    let impatient = ["--pin", &pin, "--patience", "0"];
+    let rollback = look_up_signed(&serve(&old).url, &impatient).unwrap();
+    assert!(rollback.contains("a rollback"), "{rollback}");
+}
+
 #[test]
 fn the_vectors_are_right_for_it() {
     let checks = root().join("examples/from-the-spec/check_vectors.py");

@@ -1,4 +1,4 @@
-//! Runs the commands of the operator's manual, `docs/operate.md`.
+//! Runs the commands of the operator's manual, `docs/operate.md`, and of the pages for everyone.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,11 +8,27 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, generate_simple_self_signed,
 };
 
-use crate::support::{Folder, root};
+use crate::support::{Folder, Service, root};
+
+/// Pages for everyone, in the order of a reader.
+const PAGES: &[&str] =
+    &["README.md", "docs/concepts.md", "docs/compare.md", "docs/capacity.md", "docs/faq.md"];
+
+/// Beginnings of commands that build packages from the repository, or measure for minutes.
+const ELSEWHERE: &[&str] = &["make ", "cargo ", "python3 ", "papir bench ", "papir plan --calibrate"];
+
+/// The address of the service on these pages.
+const ADDRESS: &str = "http://127.0.0.1:7470";
 
 /// Returns the concatenated `sh` blocks of a page.
 fn commands(page: &str) -> String {
     page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+/// The search path for commands, in which this build of the program comes first.
+fn search_path() -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_papir")).parent().unwrap();
+    format!("{}:{}", program.display(), std::env::var("PATH").unwrap())
 }
 
 /// Creates the files that the page assumes.
@@ -49,14 +65,12 @@ fn commands_of_the_manual_work() {
     let folder = Folder::new();
     prepare(&folder);
     let page = std::fs::read_to_string(root().join("docs/operate.md")).unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_papir")).parent().unwrap().to_str().unwrap().to_owned();
-    let path = format!("{program}:{}", std::env::var("PATH").unwrap());
     // The script ends at the first failure, and kills its background processes when it ends.
     let script = format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", commands(&page));
     let output = Command::new("bash")
         .args(["-c", &script])
         .current_dir(folder.path("."))
-        .env("PATH", path)
+        .env("PATH", search_path())
         .env("XDG_DATA_HOME", folder.path("data"))
         .stdin(Stdio::null())
         .output()
@@ -77,4 +91,38 @@ fn commands_of_the_manual_work() {
     }
     let load = std::fs::read_to_string(folder.path("load.txt")).unwrap();
     assert!(load.lines().any(|line| line.starts_with("failed") && line.ends_with(" 0")), "{load}");
+}
+
+#[test]
+fn commands_of_the_pages_work() {
+    let folder = Folder::new();
+    let (mut service, mut run) = (None, 0);
+    for page in PAGES {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        for line in commands(&text).lines() {
+            if ELSEWHERE.iter().any(|beginning| line.starts_with(beginning)) {
+                continue;
+            }
+            if let Some(served) = line.strip_prefix("papir serve ") {
+                let file = folder.path(served.split_whitespace().next().unwrap());
+                service = Some(Service::start(&[&file], &[]));
+                continue;
+            }
+            let line =
+                service.as_ref().map_or(line.to_owned(), |service| line.replace(ADDRESS, &service.url));
+            let output = Command::new("bash")
+                .args(["-c", &line])
+                .current_dir(folder.path("."))
+                .env("PATH", search_path())
+                .env("XDG_DATA_HOME", folder.path("data"))
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            let (out, err) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{page}: {line}\n{out}\n{err}");
+            run += 1;
+        }
+    }
+    assert!(run >= 12, "only {run} commands were found");
 }

@@ -17,7 +17,7 @@ use super::failures::{failure, timed_out};
 use super::http;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
-use crate::state::StateFiles;
+use crate::state::ClientState;
 use crate::transport::READ_TIMEOUT;
 use crate::transport::options::Options;
 
@@ -30,7 +30,7 @@ pub(super) struct Transport {
     client: Client,
     certificate: CertificateRequest,
     base: Arc<str>,
-    files: StateFiles,
+    state: ClientState,
 }
 
 impl Transport {
@@ -38,7 +38,7 @@ impl Transport {
     /// [`crate::Error::BadCa`].
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
         let (client, certificate) = http::client(address, options)?;
-        Ok(Self { client, certificate, base: address.base().into(), files: options.files() })
+        Ok(Self { client, certificate, base: address.base().into(), state: options.client_state() })
     }
 
     /// Runs a task to its end. Its computations and files are work for blocking threads. If the
@@ -56,8 +56,8 @@ impl Transport {
                     unblocked(|| then.resume()).await
                 }
                 Step::Store(request, then) => {
-                    let files = self.files.clone();
-                    unblocked(move || then.resume(files.perform(request))).await
+                    let state = self.state.clone();
+                    unblocked(move || then.resume(state.perform(request))).await
                 }
                 Step::Done(output) => return output,
             };

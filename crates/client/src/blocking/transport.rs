@@ -12,7 +12,7 @@ use super::agent;
 use super::failures::failure;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
-use crate::state::StateFiles;
+use crate::state::ClientState;
 use crate::transport::options::Options;
 
 /// Runs tasks. Clones are cheap and share connections.
@@ -20,7 +20,7 @@ use crate::transport::options::Options;
 pub(super) struct Transport {
     agent: Agent,
     base: String,
-    files: StateFiles,
+    state: ClientState,
 }
 
 impl Transport {
@@ -28,7 +28,7 @@ impl Transport {
     /// [`crate::Error::BadCa`], [`crate::Error::BadIdentity`].
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
         let agent = agent::new(address, options)?;
-        Ok(Self { agent, base: address.base().to_owned(), files: options.files() })
+        Ok(Self { agent, base: address.base().to_owned(), state: options.client_state() })
     }
 
     /// Runs a task to its end.
@@ -41,7 +41,7 @@ impl Transport {
                     sleep(duration);
                     then.resume()
                 }
-                Step::Store(request, then) => then.resume(self.files.perform(request)),
+                Step::Store(request, then) => then.resume(self.state.perform(request)),
                 Step::Done(output) => return output,
             };
         }

@@ -73,7 +73,8 @@ impl OwnerTrust {
     /// Fetches and verifies the checkpoint of a version.
     ///
     /// # Errors
-    /// [`Error::NoCheckpoint`] if an owner's key is known and the database is not signed;
+    /// [`Error::NoCheckpoint`] if an owner's key is known, or anything is required of a checkpoint, and
+    /// the database is not signed;
     /// [`Error::Checkpoint`] with the reason of a refusal; errors of the network.
     pub(crate) async fn verdict(
         &self,
@@ -85,9 +86,9 @@ impl OwnerTrust {
     ) -> Result<Verdict> {
         let path = path::checkpoint_proof(name);
         if info.checkpoint.is_none() {
-            return match &self.owner {
-                Some(_) => Err(Error::NoCheckpoint { url: service.url(&path::database(name)) }),
-                None => Ok(Verdict::Unsigned),
+            return match self.owner.is_some() || settings.checkpoint.is_required() {
+                true => Err(Error::NoCheckpoint { url: service.url(&path::database(name)) }),
+                false => Ok(Verdict::Unsigned),
             };
         }
         // The checkpoint of snapshot and delta together has the delta's version.

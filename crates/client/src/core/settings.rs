@@ -87,7 +87,8 @@ impl Default for Freshness {
     }
 }
 
-/// Requirements on the signed checkpoints of a database's owner.
+/// Requirements on the signed checkpoints of a database's owner. With a key, an age or a number of
+/// cosignatures, a database that is not signed is refused.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointSettings {
     /// The owner's public key. The database must be signed under it. `None` trusts the pinned key,
@@ -102,6 +103,13 @@ pub struct CheckpointSettings {
     /// Time for retries if the service shows an older version than this client has seen; `None` for
     /// 30 seconds.
     pub patience: Option<Duration>,
+}
+
+impl CheckpointSettings {
+    /// Returns whether a database without a checkpoint is refused.
+    pub(crate) fn is_required(&self) -> bool {
+        self.owner.is_some() || self.max_age.is_some() || self.cosignatures > 0
+    }
 }
 
 /// Receives the progress of long work. By default it discards all reports.

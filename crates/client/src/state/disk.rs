@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use zeroize::Zeroizing;
 
@@ -31,14 +31,6 @@ pub(super) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<File> {
     let mut file = private(OpenOptions::new().create_new(true).write(true)).open(path)?;
     parts.iter().try_for_each(|part| file.write_all(part))?;
     Ok(file)
-}
-
-/// The common path of a database's files. It contains a hash, so that file names do not reveal
-/// which services a client uses. Under a passphrase the contents do not reveal it either, except
-/// for a pinned root or owner's key.
-pub(super) fn stem(directory: &Path, identity: &str) -> PathBuf {
-    let name = blake3::hash(identity.as_bytes()).to_hex();
-    directory.join(&name[..32])
 }
 
 /// At most `limit` bytes of a file, wiped when dropped; `None` if the file does not exist.

@@ -1,25 +1,61 @@
-//! Files of client state, one set for each database of a service.
+//! Client state, one slot for each database of a service.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `sealed` | the format of a state file: with a checksum, or encrypted under a passphrase |
-//! | `slot` | the files of one database: locked, replaced atomically, durable |
+//! | `sealed` | the format of a registration: with a checksum, or encrypted under a passphrase |
+//! | `storage` | what a storage does; the entries of a slot |
+//! | `slot` | the state of one database in a storage |
+//! | `folder` | storage in files: locked, replaced atomically, durable; the default directory |
 //! | `place` | the place of the files, which their state is bound to |
 //! | `public_parts` | copies of public parts |
 //! | `disk` | private files, replaced atomically |
-//! | `files` | storage of the protocol core in these files; the default directory |
 //!
-//! A query uses up state that must never be used again. Therefore the changed state is on disk
+//! A query uses up state that must never be used again. Therefore the changed state is durable
 //! before the query is sent, and only one process at a time changes it.
 
 mod disk;
-mod files;
+mod folder;
 mod place;
 mod public_parts;
 mod sealed;
 mod slot;
+mod storage;
 
-pub use files::{StateFiles, default_state_directory};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::core::{StoreRequest, Stored};
+use crate::error::Result;
+
+use folder::Folder;
+use slot::Slot;
+
+pub use folder::default_state_directory;
 pub use sealed::Passphrase;
+pub use storage::{Entry, StateStorage};
 
 pub(crate) use sealed::{OpenError, parse, write};
+
+/// State of a client: a storage, and the passphrase of its registrations.
+#[derive(Clone)]
+pub(crate) struct ClientState {
+    storage: Arc<dyn StateStorage>,
+    passphrase: Option<Passphrase>,
+}
+
+impl ClientState {
+    pub(crate) fn new(storage: Arc<dyn StateStorage>, passphrase: Option<Passphrase>) -> Self {
+        Self { storage, passphrase }
+    }
+
+    /// State in the files of `directory`, by default of [`default_state_directory`].
+    pub(crate) fn in_files(directory: Option<PathBuf>, passphrase: Option<Passphrase>) -> Self {
+        Self::new(Arc::new(Folder::new(directory)), passphrase)
+    }
+
+    /// Performs a request of the protocol core. Blocks while the storage reads or writes, and while
+    /// another process or thread holds the lock.
+    pub(crate) fn perform(&self, request: StoreRequest) -> Result<Stored> {
+        Slot::new(&*self.storage, &request.slot, self.passphrase.as_ref()).perform(request.action)
+    }
+}

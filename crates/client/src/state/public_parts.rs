@@ -12,7 +12,7 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use super::disk::{create_folder, stem, write};
+use super::disk::{create_folder, write};
 
 /// The folder in the directory of client state.
 const FOLDER: &str = "public";
@@ -38,10 +38,10 @@ impl PublicParts {
         Self { folder: directory.join(FOLDER), most_files: MAX_FILES, most_bytes: MAX_BYTES }
     }
 
-    /// The copy for the database with this identity, at most `limit` bytes of it; `None` if it is
+    /// The copy of this slot, at most `limit` bytes of it; `None` if it is
     /// missing or damaged.
-    pub(super) fn read(&self, identity: &str, limit: u64) -> Option<Vec<u8>> {
-        let file = File::open(self.path(identity)).ok()?;
+    pub(super) fn read(&self, slot: &str, limit: u64) -> Option<Vec<u8>> {
+        let file = File::open(self.path(slot)).ok()?;
         let mut head = [0; MAGIC.len() + HASH];
         (&file).read_exact(&mut head).ok()?;
         let (magic, hash) = head.split_at(MAGIC.len());
@@ -59,7 +59,7 @@ impl PublicParts {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub(super) fn keep(&self, identity: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn keep(&self, slot: &str, bytes: &[u8]) -> io::Result<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         if bytes.len() as u64 > self.most_bytes {
             return Ok(());
@@ -71,7 +71,7 @@ impl PublicParts {
         let hash = blake3::hash(bytes);
         // Without waiting for the disk: a copy that is not whole after a crash is ignored.
         let written = write(&partial, &[MAGIC, hash.as_bytes(), bytes]);
-        let replaced = written.and_then(|_| fs::rename(&partial, self.path(identity)));
+        let replaced = written.and_then(|_| fs::rename(&partial, self.path(slot)));
         if replaced.is_err() {
             let _ = fs::remove_file(&partial);
         }
@@ -101,8 +101,8 @@ impl PublicParts {
         Ok(())
     }
 
-    fn path(&self, identity: &str) -> PathBuf {
-        stem(&self.folder, identity).with_extension("part")
+    fn path(&self, slot: &str) -> PathBuf {
+        self.folder.join(slot).with_extension("part")
     }
 }
 

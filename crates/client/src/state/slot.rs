@@ -1,80 +1,80 @@
-//! The state files of one database: locked while they change, replaced atomically, durable.
-
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
+//! The state of one database, in the entries of a storage.
 
 use papir_lookup::Root;
+use zeroize::Zeroizing;
 
-use super::disk::{create_folder, failed, private, read, replace, stem};
-use super::place::{self, Host};
 use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
-use crate::core::{PinnedOwner, Place, SavedRegistration};
+use super::storage::{Entry, StateStorage};
+use crate::core::{PinnedOwner, SavedRegistration, StoreAction, StoreLock, Stored};
 use crate::error::{Error, Result};
 
-/// Longest accepted file of a pinned root, in bytes.
+/// Longest accepted entry of a pinned root, in bytes.
 const ROOT_BYTES: u64 = 256;
 
-/// Longest accepted file of a pinned owner's key, in bytes.
+/// Longest accepted entry of a pinned owner's key, in bytes.
 const OWNER_BYTES: u64 = 4096;
 
-/// The state files of one database. Callers hold the lock while they change them.
-pub(super) struct Slot {
-    directory: PathBuf,
-    /// The path of the files without their extensions: `.state`, `.lock`, `.root`, `.owner`,
-    /// `.filter` and, during an upload, `.keys`.
-    stem: PathBuf,
-    passphrase: Option<Passphrase>,
+/// The state of one database. Callers hold the lock while they change it.
+pub(super) struct Slot<'a> {
+    storage: &'a dyn StateStorage,
+    name: String,
+    passphrase: Option<&'a Passphrase>,
 }
 
-/// A held lock: no other process or thread changes the slot. Closing the file releases it.
-pub(super) struct Lock {
-    file: File,
-}
-
-impl Lock {
-    /// The place of the slot; `None` if the system cannot tell.
-    pub(super) fn place(&self) -> Option<Place> {
-        place::place(&self.file, &Host::this())
-    }
-}
-
-impl Slot {
-    /// The files in `directory` of the database with this identity. Creates nothing.
-    pub(super) fn new(directory: &Path, identity: &str, passphrase: Option<Passphrase>) -> Self {
-        Self { directory: directory.to_owned(), stem: stem(directory, identity), passphrase }
+impl<'a> Slot<'a> {
+    /// The slot of the database with this identity. Creates nothing. Its name is a hash, so that names
+    /// do not reveal which services a client uses. Under a passphrase the contents do not reveal it
+    /// either, except for a pinned root or owner's key.
+    pub(super) fn new(
+        storage: &'a dyn StateStorage,
+        identity: &str,
+        passphrase: Option<&'a Passphrase>,
+    ) -> Self {
+        let mut name = blake3::hash(identity.as_bytes()).to_hex().to_string();
+        name.truncate(32);
+        Self { storage, name, passphrase }
     }
 
-    /// Returns whether a root is pinned.
-    pub(super) fn has_root(&self) -> bool {
-        self.path("root").exists()
-    }
-
-    /// The stored filter of a set, at most `limit` bytes of it.
-    pub(super) fn filter(&self, limit: u64) -> Result<Option<Vec<u8>>> {
-        Ok(read(&self.path("filter"), limit)?.map(|bytes| bytes.to_vec()))
-    }
-
-    /// Creates the directory, accessible to its owner only, and waits for the lock.
-    pub(super) fn create_and_lock(&self) -> Result<Lock> {
-        create_folder(&self.directory).map_err(|error| failed(&self.directory, error))?;
-        let path = self.path("lock");
-        let file = private(OpenOptions::new().create(true).write(true)).open(&path);
-        let file = file.and_then(|file| file.lock().map(|()| file));
-        Ok(Lock { file: file.map_err(|error| failed(&path, error))? })
-    }
-
-    /// The registration, if there is one.
+    /// Performs an action of the protocol core.
     ///
     /// # Errors
-    /// [`Error::Passphrase`]; [`Error::State`] for a file that is damaged or has another format. The
-    /// file is left unchanged.
-    pub(super) fn read(&self) -> Result<Option<SavedRegistration>> {
-        let path = self.path("state");
-        let Some(bytes) = read(&path, MAX_BYTES)? else {
+    /// The storage's; [`Error::Passphrase`]; [`Error::State`] for an entry that is damaged or has
+    /// another format. The entry is left unchanged.
+    pub(super) fn perform(&self, action: StoreAction) -> Result<Stored> {
+        let done = |()| Stored::Done;
+        Ok(match action {
+            StoreAction::Lock => Stored::Locked(self.lock()?),
+            StoreAction::Read => Stored::Registration(self.registration()?),
+            StoreAction::Write(saved) => done(self.keep_registration(&saved)?),
+            StoreAction::Forget => done(self.forget()?),
+            StoreAction::KeepKeys(keys) => done(self.replace(Entry::Keys, &keys)?),
+            StoreAction::Keys(length) => Stored::Bytes(self.keys(length)?),
+            StoreAction::DropKeys => done(self.storage.remove(&self.name, Entry::Keys)?),
+            StoreAction::HasRoot => Stored::Found(self.read(Entry::Root, ROOT_BYTES)?.is_some()),
+            StoreAction::Root => Stored::Root(self.root()?),
+            StoreAction::Pin(root) => done(self.replace(Entry::Root, format!("{root}\n").as_bytes())?),
+            StoreAction::Owner => Stored::Owner(self.owner()?),
+            StoreAction::KeepOwner(owner) => done(self.replace(Entry::Owner, owner.encode().as_bytes())?),
+            StoreAction::Filter(limit) => Stored::Bytes(self.bytes(Entry::Filter, limit)?),
+            StoreAction::KeepFilter(bytes) => {
+                let _lock = self.lock()?;
+                done(self.replace(Entry::Filter, &bytes)?)
+            }
+            StoreAction::PublicPart(limit) => Stored::Bytes(self.bytes(Entry::PublicPart, limit)?),
+            StoreAction::KeepPublicPart(bytes) => done(self.replace(Entry::PublicPart, &bytes)?),
+        })
+    }
+
+    fn lock(&self) -> Result<StoreLock> {
+        self.storage.lock(&self.name)
+    }
+
+    fn registration(&self) -> Result<Option<SavedRegistration>> {
+        let Some(bytes) = self.read(Entry::Registration, MAX_BYTES)? else {
             return Ok(None);
         };
-        sealed::parse(&bytes, self.passphrase.as_ref()).map(Some).map_err(|error| match error {
+        let path = self.storage.location(&self.name, Entry::Registration);
+        sealed::parse(&bytes, self.passphrase).map(Some).map_err(|error| match error {
             OpenError::NoPassphrase => Error::Passphrase { path, reason: "a passphrase is required" },
             OpenError::WrongPassphrase => {
                 Error::Passphrase { path, reason: "the passphrase is wrong, or the file was modified" }
@@ -83,97 +83,61 @@ impl Slot {
         })
     }
 
-    /// Replaces the registration. It is on disk on return.
-    pub(super) fn write(&self, saved: &SavedRegistration) -> Result<()> {
-        let bytes = sealed::write(saved, self.passphrase.as_ref())?;
-        self.replace("state", &bytes)
+    fn keep_registration(&self, saved: &SavedRegistration) -> Result<()> {
+        self.replace(Entry::Registration, &sealed::write(saved, self.passphrase)?)
     }
 
-    /// The pinned root.
-    ///
-    /// # Errors
-    /// [`Error::State`] for a damaged file. The file is left unchanged.
-    pub(super) fn root(&self) -> Result<Option<Root>> {
-        let path = self.path("root");
-        let Some(bytes) = read(&path, ROOT_BYTES)? else {
-            return Ok(None);
-        };
-        let root = String::from_utf8_lossy(&bytes).trim().parse();
-        root.map(Some).map_err(|source| Error::State { path, source })
+    fn forget(&self) -> Result<()> {
+        self.storage.remove(&self.name, Entry::Keys)?;
+        self.storage.remove(&self.name, Entry::Registration)
     }
 
-    /// Pins a root. It is on disk on return.
-    pub(super) fn pin(&self, root: &Root) -> Result<()> {
-        self.replace("root", format!("{root}\n").as_bytes())
-    }
-
-    /// The pinned owner's key.
-    ///
-    /// # Errors
-    /// [`Error::State`] for a damaged file. The file is left unchanged.
-    pub(super) fn owner(&self) -> Result<Option<PinnedOwner>> {
-        let path = self.path("owner");
-        let Some(bytes) = read(&path, OWNER_BYTES)? else {
-            return Ok(None);
-        };
-        PinnedOwner::decode(&bytes).map(Some).map_err(|source| Error::State { path, source })
-    }
-
-    /// Pins an owner's key. It is on disk on return.
-    pub(super) fn keep_owner(&self, owner: &PinnedOwner) -> Result<()> {
-        self.replace("owner", owner.encode().as_bytes())
-    }
-
-    /// Stores the filter of a set and replaces an earlier one.
-    pub(super) fn keep_filter(&self, bytes: &[u8]) -> Result<()> {
-        self.replace("filter", bytes)
-    }
-
-    /// Removes the registration and its keys.
-    pub(super) fn forget(&self) -> Result<()> {
-        self.remove("keys")?;
-        self.remove("state")
-    }
-
-    /// Stores keys until they are uploaded. They are on disk on return.
-    pub(super) fn keep_keys(&self, keys: &[u8]) -> Result<()> {
-        self.replace("keys", keys)
-    }
-
-    /// The keys that are being uploaded; `None` unless the file has exactly `length` bytes.
-    pub(super) fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
-        let keys = read(&self.path("keys"), length)?.map(|keys| keys.to_vec());
+    /// The keys that are being uploaded; `None` unless they have exactly `length` bytes.
+    fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
+        let keys = self.bytes(Entry::Keys, length.saturating_add(1))?;
         Ok(keys.filter(|keys| keys.len() as u64 == length))
     }
 
-    /// Removes the keys once the service has them.
-    pub(super) fn drop_keys(&self) -> Result<()> {
-        self.remove("keys")
+    fn root(&self) -> Result<Option<Root>> {
+        let Some(bytes) = self.read(Entry::Root, ROOT_BYTES)? else {
+            return Ok(None);
+        };
+        let root = String::from_utf8_lossy(&bytes).trim().parse();
+        root.map(Some).map_err(|source| self.damaged(Entry::Root, source))
     }
 
-    fn path(&self, extension: &str) -> PathBuf {
-        self.stem.with_extension(extension)
+    fn owner(&self) -> Result<Option<PinnedOwner>> {
+        let Some(bytes) = self.read(Entry::Owner, OWNER_BYTES)? else {
+            return Ok(None);
+        };
+        PinnedOwner::decode(&bytes).map(Some).map_err(|source| self.damaged(Entry::Owner, source))
     }
 
-    fn remove(&self, extension: &str) -> Result<()> {
-        let path = self.path(extension);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
-            _ => Ok(()),
-        }
+    fn damaged(&self, entry: Entry, source: papir_core::Error) -> Error {
+        Error::State { path: self.storage.location(&self.name, entry), source }
     }
 
-    fn replace(&self, extension: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.path(extension);
-        replace(&path, &self.path("partial"), &[bytes]).map_err(|error| failed(&path, error))
+    fn bytes(&self, entry: Entry, limit: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.read(entry, limit)?.map(|mut bytes| std::mem::take(&mut *bytes)))
+    }
+
+    fn read(&self, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        self.storage.read(&self.name, entry, limit)
+    }
+
+    fn replace(&self, entry: Entry, bytes: &[u8]) -> Result<()> {
+        self.storage.replace(&self.name, entry, bytes)
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use zeroize::Zeroizing;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
 
+    use super::super::folder::Folder;
     use super::*;
 
     const IDENTITY: &str = "http://h/a";
@@ -191,22 +155,32 @@ mod tests {
         }
     }
 
-    /// The slot in `folder`, with this passphrase.
-    fn slot(folder: &Path, passphrase: Option<&str>) -> Slot {
-        Slot::new(&folder.join("state"), IDENTITY, passphrase.map(Passphrase::new))
+    fn storage(folder: &Path) -> Folder {
+        Folder::new(Some(folder.join("state")))
+    }
+
+    /// The state of the slot's registration.
+    fn state(slot: &Slot<'_>) -> Option<Vec<u8>> {
+        slot.registration().unwrap().map(|saved| saved.state.to_vec())
+    }
+
+    /// The path of an entry's file.
+    fn path(slot: &Slot<'_>, entry: Entry) -> PathBuf {
+        slot.storage.location(&slot.name, entry)
     }
 
     #[test]
     fn files_are_private_and_replaced_atomically() {
         let folder = tempfile::tempdir().unwrap();
-        let slot = slot(folder.path(), None);
-        let _lock = slot.create_and_lock().unwrap();
-        assert!(slot.read().unwrap().is_none());
-        slot.write(&registration(b"one")).unwrap();
-        slot.write(&registration(b"two")).unwrap();
-        slot.keep_keys(b"keys").unwrap();
-        assert_eq!(*slot.read().unwrap().unwrap().state, b"two");
-        assert_eq!((slot.keys(4).unwrap(), slot.keys(5).unwrap()), (Some(b"keys".to_vec()), None));
+        let storage = storage(folder.path());
+        let slot = Slot::new(&storage, IDENTITY, None);
+        let _lock = slot.lock().unwrap();
+        assert_eq!(state(&slot), None);
+        slot.keep_registration(&registration(b"one")).unwrap();
+        slot.keep_registration(&registration(b"two")).unwrap();
+        slot.perform(StoreAction::KeepKeys(Arc::new(b"keys".to_vec()))).unwrap();
+        assert_eq!(state(&slot).unwrap(), b"two");
+        assert_eq!([3, 4, 5].map(|length| slot.keys(length).unwrap()), [None, Some(b"keys".to_vec()), None]);
         let mut names = Vec::new();
         for file in fs::read_dir(folder.path().join("state")).unwrap() {
             let file = file.unwrap();
@@ -225,65 +199,69 @@ mod tests {
             assert_eq!(std::os::unix::fs::PermissionsExt::mode(&rights) & 0o777, 0o700);
         }
         slot.forget().unwrap();
-        assert!(slot.read().unwrap().is_none() && slot.keys(4).unwrap().is_none());
-        let other = Slot::new(&folder.path().join("state"), "http://h/b", None);
-        assert_ne!(other.stem, slot.stem);
+        assert!(state(&slot).is_none() && slot.keys(4).unwrap().is_none());
+        assert_ne!(Slot::new(&storage, "http://h/b", None).name, slot.name);
     }
 
     #[test]
     fn a_damaged_pin_of_an_owner_is_an_error_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let slot = slot(folder.path(), None);
+        let storage = storage(folder.path());
+        let slot = Slot::new(&storage, IDENTITY, None);
         assert_eq!(slot.owner().unwrap(), None);
-        let _lock = slot.create_and_lock().unwrap();
+        let _lock = slot.lock().unwrap();
         let key = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
         let text = format!("papir-owner-pin-1\n{key}\n{key}\n7\n");
         let pin = PinnedOwner::decode(format!("{text}{}\n", "1f".repeat(32)).as_bytes()).unwrap();
-        slot.keep_owner(&pin).unwrap();
+        slot.perform(StoreAction::KeepOwner(pin.clone())).unwrap();
         assert_eq!(slot.owner().unwrap(), Some(pin));
-        fs::write(slot.path("owner"), &text).unwrap();
+        let path = path(&slot, Entry::Owner);
+        fs::write(&path, &text).unwrap();
         assert_eq!(slot.owner().err().unwrap().code(), "state");
-        assert_eq!(fs::read(slot.path("owner")).unwrap(), text.as_bytes());
+        assert_eq!(fs::read(&path).unwrap(), text.as_bytes());
     }
 
     #[test]
     fn a_wrong_passphrase_overwrites_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let open = |passphrase| slot(folder.path(), passphrase);
-        let lock = || open(None).create_and_lock().unwrap();
-        let held = lock();
-        open(Some("right")).write(&registration(b"one")).unwrap();
-        let path = open(None).path("state");
+        let storage = storage(folder.path());
+        let (right, wrong) = (Passphrase::new("right"), Passphrase::new("wrong"));
+        let open = |passphrase| Slot::new(&storage, IDENTITY, passphrase);
+        let held = open(None).lock().unwrap();
+        open(Some(&right)).keep_registration(&registration(b"one")).unwrap();
+        let path = path(&open(None), Entry::Registration);
         let before = fs::read(&path).unwrap();
         drop(held);
-        for passphrase in [None, Some("wrong")] {
-            let _held = lock();
-            let refused = open(passphrase).read().err().unwrap();
+        for passphrase in [None, Some(&wrong)] {
+            let slot = open(passphrase);
+            let _held = slot.lock().unwrap();
+            let refused = slot.registration().err().unwrap();
             assert_eq!(refused.code(), "passphrase", "{refused}");
         }
         assert_eq!(fs::read(&path).unwrap(), before);
-        assert_eq!(*open(Some("right")).read().unwrap().unwrap().state, b"one");
+        assert_eq!(state(&open(Some(&right))).unwrap(), b"one");
         fs::write(&path, &before[..9]).unwrap();
-        assert_eq!(open(Some("right")).read().err().unwrap().code(), "state");
+        assert_eq!(open(Some(&right)).registration().err().unwrap().code(), "state");
     }
 
     #[test]
     fn one_thread_at_a_time_changes_a_slot() {
         let folder = tempfile::tempdir().unwrap();
-        let first = slot(folder.path(), None);
-        let held = first.create_and_lock().unwrap();
-        first.write(&registration(&[0])).unwrap();
+        let storage = storage(folder.path());
+        let first = Slot::new(&storage, IDENTITY, None);
+        let held = first.lock().unwrap();
+        first.keep_registration(&registration(&[0])).unwrap();
         drop(held);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let slot = slot(folder.path(), None);
-                    let _lock = slot.create_and_lock().unwrap();
-                    let count = slot.read().unwrap().unwrap().state[0];
-                    slot.write(&registration(&[count + 1])).unwrap();
+                    let slot = Slot::new(&storage, IDENTITY, None);
+                    let _lock = slot.lock().unwrap();
+                    let count = state(&slot).unwrap()[0];
+                    slot.keep_registration(&registration(&[count + 1])).unwrap();
                 });
             }
         });
-        assert_eq!(*first.read().unwrap().unwrap().state, [8]);
+        assert_eq!(state(&first).unwrap(), [8]);
     }
 }

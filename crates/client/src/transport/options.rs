@@ -11,7 +11,7 @@ use super::identity::Identity;
 use super::platform::Native;
 use crate::core::{CheckpointSettings, Freshness, Pin, Rotation, Schemes, Service, Settings, Token, Watcher};
 use crate::error::Result;
-use crate::state::{Passphrase, StateFiles};
+use crate::state::{ClientState, Passphrase, StateStorage};
 
 /// Options of a connection. Every field has a default.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,8 @@ pub struct Options {
     /// The directory of client state; `None` for [`crate::default_state_directory`]. It holds the
     /// state of registered clients, pins, and copies of public parts.
     pub state: Option<PathBuf>,
+    /// A storage of the application for this state, in place of the directory.
+    pub storage: Option<Arc<dyn StateStorage>>,
     /// Stores no copy of the public part in the directory of client state, and uses none. By default
     /// a public part of 16 KiB or more is stored, and fetched again only when the database changes.
     pub no_cache: bool,
@@ -94,9 +96,12 @@ impl Options {
         }
     }
 
-    /// The storage of client state.
-    pub(crate) fn files(&self) -> StateFiles {
-        StateFiles::new(self.state.clone(), self.passphrase.clone())
+    /// The state of the client, and where it is stored.
+    pub(crate) fn client_state(&self) -> ClientState {
+        match &self.storage {
+            Some(storage) => ClientState::new(Arc::clone(storage), self.passphrase.clone()),
+            None => ClientState::in_files(self.state.clone(), self.passphrase.clone()),
+        }
     }
 }
 

@@ -61,7 +61,7 @@ fn the_checkpoint_is_fetched_before_any_query_and_pinned_after_the_public_part()
 }
 
 #[test]
-fn databases_without_a_checkpoint_are_used_as_before_unless_a_key_is_known() {
+fn databases_without_a_checkpoint_are_refused_if_one_is_required() {
     let mut peer = signed(simple(1), &owner(1));
     peer.log = None;
     peer.open(pinning()).unwrap();
@@ -72,6 +72,10 @@ fn databases_without_a_checkpoint_are_used_as_before_unless_a_key_is_known() {
         assert_eq!(events(peer), ["GET ", "GET "], "nothing is fetched or stored");
     };
     refused(&mut peer, given(owner(1).public()));
+    let requiring = |checkpoint| Settings { checkpoint, ..pinning() };
+    let age = Some(Duration::from_secs(60));
+    refused(&mut peer, requiring(CheckpointSettings { max_age: age, ..CheckpointSettings::default() }));
+    refused(&mut peer, requiring(CheckpointSettings { cosignatures: 1, ..CheckpointSettings::default() }));
     let highest = Seen { sequence: 0, leaf: [0; 32] };
     peer.pin = Some(PinnedOwner { key: owner(1).public(), first: owner(1).public(), highest });
     refused(&mut peer, pinning());

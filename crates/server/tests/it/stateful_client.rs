@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use crate::support::clients::{SMALL, clients_url, prepared_stateful, registry, start, start_with, stateful};
 use crate::support::faulty::{Fault, FaultyDatabase};
+use crate::support::memory::Memory;
 use crate::support::tap::{Tap, Verdict};
 use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::zip::{ZIP, zip};
 use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
-use papir_client::{Connection, Options, Passphrase, Schemes};
+use papir_client::{Connection, Entry, Options, Passphrase, Schemes};
 use papir_core::erased::Erased;
 use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
@@ -22,6 +23,7 @@ use tempfile::TempDir;
 
 over_both_transports! {
     state_persists_across_connections,
+    state_persists_in_a_storage_of_the_application,
     a_client_waits_for_its_tickets_and_uploads_each_query_once,
     the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent,
     of_two_copies_of_a_state_one_is_refused_and_registers_again,
@@ -105,6 +107,34 @@ fn state_persists_across_connections<C: AnyConnection>() {
     assert!(found.iter().zip(0..).all(|(found, index)| *found == record(index)));
     let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
     assert_eq!(tickets, ["9,10,11,12", "13,14,15,16", "17,18"]);
+}
+
+fn state_persists_in_a_storage_of_the_application<C: AnyConnection>() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let tap = Tap::passing(server.address);
+    let memory = Memory::default();
+    let directory = folder.path().join("state");
+    let open = || {
+        let options = Options { storage: Some(Arc::new(memory.clone())), ..options(&directory) };
+        C::open_with(&tap.url(), &options).unwrap()
+    };
+    let mut connection = open();
+    for round in 0..3u64 {
+        assert_eq!(connection.get_index(round).unwrap(), record(round));
+        connection = open();
+    }
+    assert!(memory.entries().contains(&Entry::Registration) && !memory.entries().contains(&Entry::Keys));
+    assert!(!directory.exists());
+    // What is not stored is not used: no query leaves.
+    memory.broken.store(true, Ordering::Relaxed);
+    assert_eq!(connection.get_index(3).err().unwrap().code(), "state_file");
+    memory.broken.store(false, Ordering::Relaxed);
+    assert_eq!(connection.get_index(3).unwrap(), record(3));
+    let queries = tap.queries();
+    let tickets: Vec<_> = queries.iter().map(|(_, tickets)| tickets.as_str()).collect();
+    assert_eq!(tickets, ["0", "1", "2", "3"]);
+    assert!(queries.iter().all(|(client, _)| *client == ids(&server)[0]), "one registration");
 }
 
 /// Tickets take time, and the client looks up records faster than the service prepares them.

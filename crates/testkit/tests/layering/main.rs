@@ -114,6 +114,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("papir-js", &["papir-core", "papir-checkpoint", "papir-schemes", "papir-client"]),
+    ("papir-ffi", &["papir-core", "papir-checkpoint", "papir-client"]),
     // Schemes that are not private. Only programs and measurements may use them.
     (
         "papir-research",
@@ -146,6 +147,7 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
     ("papir-schemes", &["papir-research"]),
     ("papir-client", &["papir-ring", "papir-paillier"]),
     ("papir-server", &["papir-client", "papir-paillier"]),
+    ("papir-ffi", &["papir", "papir-server"]),
     // Its tests turn on its own feature `aio`.
     ("papir", &["papir", "papir-server", "papir-store"]),
 ];
@@ -176,6 +178,9 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
 
 /// Maximum number of lines of a source file.
 const MAX_LINES: usize = 700;
+
+/// Maximum length of a line of prose, in characters.
+const MAX_PROSE: usize = 100;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -219,6 +224,11 @@ fn dependencies_follow_the_arrows() {
 
 /// All `.rs` files under `folder`.
 fn sources(folder: &Path) -> Vec<PathBuf> {
+    under(folder, "rs")
+}
+
+/// All files under `folder` with this extension.
+fn under(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -226,7 +236,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|found| found == extension) {
                 found.push(path);
             }
         }
@@ -316,6 +326,36 @@ fn no_source_file_is_too_long() {
         for path in sources(&folder) {
             let lines = fs::read_to_string(&path).unwrap().lines().count();
             assert!(lines <= MAX_LINES, "{}: {lines} lines, at most {MAX_LINES}", path.display());
+        }
+    }
+}
+
+/// The text of a page without blocks of code, tables, figures and definitions of links, by line number.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut code = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        !code && !fence && !line.starts_with(['|', '<', '!']) && !line.contains("]: http")
+    })
+}
+
+#[test]
+fn no_line_of_prose_is_too_long() {
+    let mut pages = under(&root().join("docs"), "md");
+    pages.extend(
+        ["README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "RELEASING", "SECURITY"]
+            .map(|name| root().join(name).with_extension("md")),
+    );
+    for path in pages {
+        let text = fs::read_to_string(&path).unwrap();
+        for (number, line) in prose(&text) {
+            let length = line.chars().count();
+            assert!(
+                length <= MAX_PROSE,
+                "{}:{number}: {length} characters, at most {MAX_PROSE}",
+                path.display()
+            );
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod canned;
 pub mod clients;
 pub mod faulty;
 pub mod files;
+pub mod memory;
 pub mod process;
 pub mod proxy;
 pub mod secured;

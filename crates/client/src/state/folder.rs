@@ -1,0 +1,89 @@
+//! Storage of client state in the files of one directory: locked, replaced atomically, durable.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::disk::{create_folder, failed, private, read, replace};
+use super::place::{self, Host};
+use super::public_parts::PublicParts;
+use super::storage::{Entry, StateStorage};
+use crate::core::StoreLock;
+use crate::error::{Error, Result};
+
+/// Stores client state in files of one directory, named after the slot and the entry. Beside them are
+/// a slot's `.lock` and, while a file is written, `.partial`. Copies of public parts have a folder.
+#[derive(Debug)]
+pub(super) struct Folder(Option<PathBuf>);
+
+impl Folder {
+    /// Stores in `directory`, by default in [`default_state_directory`]. Creates nothing yet.
+    pub(super) fn new(directory: Option<PathBuf>) -> Self {
+        Self(directory.or_else(default_state_directory))
+    }
+
+    fn directory(&self) -> Result<&Path> {
+        self.0.as_deref().ok_or(Error::NoStateDirectory)
+    }
+
+    fn path(&self, slot: &str, extension: &str) -> Result<PathBuf> {
+        Ok(self.directory()?.join(slot).with_extension(extension))
+    }
+}
+
+impl StateStorage for Folder {
+    fn lock(&self, slot: &str) -> Result<StoreLock> {
+        let directory = self.directory()?;
+        create_folder(directory).map_err(|error| failed(directory, error))?;
+        let path = self.path(slot, "lock")?;
+        let file = private(OpenOptions::new().create(true).write(true)).open(&path);
+        // Closing the file releases the lock.
+        let file = file.and_then(|file| file.lock().map(|()| file)).map_err(|error| failed(&path, error))?;
+        let place = place::place(&file, &Host::this());
+        Ok(StoreLock::new(file).at(place))
+    }
+
+    fn read(&self, slot: &str, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        match entry {
+            // Without a directory, nothing is pinned.
+            Entry::Root | Entry::Owner if self.0.is_none() => Ok(None),
+            Entry::PublicPart => {
+                Ok(PublicParts::new(self.directory()?).read(slot, limit).map(Zeroizing::new))
+            }
+            _ => read(&self.path(slot, entry.name())?, limit),
+        }
+    }
+
+    fn replace(&self, slot: &str, entry: Entry, bytes: &[u8]) -> Result<()> {
+        if entry == Entry::PublicPart {
+            let directory = self.directory()?;
+            return PublicParts::new(directory).keep(slot, bytes).map_err(|error| failed(directory, error));
+        }
+        let (path, partial) = (self.path(slot, entry.name())?, self.path(slot, "partial")?);
+        replace(&path, &partial, &[bytes]).map_err(|error| failed(&path, error))
+    }
+
+    fn remove(&self, slot: &str, entry: Entry) -> Result<()> {
+        let path = self.path(slot, entry.name())?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn location(&self, slot: &str, entry: Entry) -> PathBuf {
+        self.path(slot, entry.name()).unwrap_or_default()
+    }
+}
+
+/// The default directory of client state: `$XDG_DATA_HOME/papir` or `~/.local/share/papir`; `None`
+/// if neither variable is set.
+pub fn default_state_directory() -> Option<PathBuf> {
+    let folder = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
+    Some(data.join("papir"))
+}

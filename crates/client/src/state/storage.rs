@@ -1,0 +1,77 @@
+//! Storage of client state, which an application may provide itself.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use zeroize::Zeroizing;
+
+use crate::core::StoreLock;
+use crate::error::Result;
+
+/// One part of the state that is kept for a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Entry {
+    /// The registration, with the client's secrets.
+    Registration,
+    /// Keys while they are uploaded.
+    Keys,
+    /// The pinned root.
+    Root,
+    /// The pinned owner's key.
+    Owner,
+    /// The filter of a set.
+    Filter,
+    /// A copy of the public part. It may be lost at any time.
+    PublicPart,
+}
+
+impl Entry {
+    /// A short stable name, also the extension of its file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Registration => "state",
+            Self::Keys => "keys",
+            Self::Root => "root",
+            Self::Owner => "owner",
+            Self::Filter => "filter",
+            Self::PublicPart => "public",
+        }
+    }
+}
+
+/// Storage of client state. A slot has the entries of one database; its name is 32 hexadecimal
+/// digits and does not reveal the service.
+///
+/// A registered client must never use a part of its state twice, so a copy of an earlier state must
+/// not come back: keep the storage out of backups and synchronization.
+pub trait StateStorage: Debug + Send + Sync {
+    /// Waits until no other process or thread holds the slot's lock, and takes it. The lock has a
+    /// [place](StoreLock::at) if the storage can tell one.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn lock(&self, slot: &str) -> Result<StoreLock>;
+
+    /// Reads at most `limit` bytes of an entry; `None` if it is missing.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn read(&self, slot: &str, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>>;
+
+    /// Stores an entry, or replaces it as a whole. It is durable on return, except for a public part.
+    ///
+    /// # Errors
+    /// The storage fails. The earlier entry is then unchanged.
+    fn replace(&self, slot: &str, entry: Entry, bytes: &[u8]) -> Result<()>;
+
+    /// Removes an entry, if there is one.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn remove(&self, slot: &str, entry: Entry) -> Result<()>;
+
+    /// The location of an entry, for messages.
+    fn location(&self, slot: &str, entry: Entry) -> PathBuf {
+        PathBuf::from(format!("{slot}.{}", entry.name()))
+    }
+}

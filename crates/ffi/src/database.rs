@@ -1,0 +1,58 @@
+//! Connections to a database of a service.
+
+use papir_client::aio::Connection;
+use tokio::sync::Mutex;
+
+use crate::description::{Costs, DatabaseInfo};
+use crate::error::PapirError;
+use crate::options::Options;
+
+/// A private client of one database. Lookups run one after the other.
+#[derive(uniffi::Object)]
+pub struct Database(Mutex<Connection>);
+
+#[uniffi::export(async_runtime = "tokio")]
+impl Database {
+    /// Connects to a database and fetches its public part.
+    #[uniffi::constructor]
+    pub async fn connect(url: String, options: Options) -> Result<Self, PapirError> {
+        let connection = Connection::open_with(&url, &options.of_client()?).await?;
+        Ok(Self(Mutex::new(connection)))
+    }
+
+    /// The value of a key; none if the database does not have the key.
+    pub async fn get(&self, key: Vec<u8>) -> Result<Option<Vec<u8>>, PapirError> {
+        Ok(self.get_many(vec![key]).await?.pop().flatten())
+    }
+
+    /// The values of several keys, in order. The service learns their number.
+    pub async fn get_many(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Option<Vec<u8>>>, PapirError> {
+        Ok(self.0.lock().await.get_keys(&keys).await?)
+    }
+
+    /// The record at an index, from 0.
+    pub async fn get_index(&self, index: u64) -> Result<Vec<u8>, PapirError> {
+        Ok(self.0.lock().await.get_index(index).await?)
+    }
+
+    /// The records at several indices, in order. The service learns their number.
+    pub async fn get_indices(&self, indices: Vec<u64>) -> Result<Vec<Vec<u8>>, PapirError> {
+        Ok(self.0.lock().await.get_indices(&indices).await?)
+    }
+
+    /// Registers ahead of the first lookup, in schemes with registered clients. Lookups do it by
+    /// themselves, and then take longer.
+    pub async fn register(&self) -> Result<(), PapirError> {
+        Ok(self.0.lock().await.register().await?)
+    }
+
+    /// The service's description of the database.
+    pub async fn info(&self) -> DatabaseInfo {
+        DatabaseInfo::of(&*self.0.lock().await)
+    }
+
+    /// The costs since the connection.
+    pub async fn costs(&self) -> Costs {
+        Costs::of(&*self.0.lock().await)
+    }
+}

@@ -1,0 +1,102 @@
+//! Options of a connection.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use papir_client::{CheckpointSettings, Freshness, Passphrase, Pin, Result, Token};
+use papir_core::Error;
+use zeroize::Zeroizing;
+
+use crate::storage::{Foreign, Storage};
+
+/// Options of a connection. Every one has a default.
+#[derive(Clone, Default, uniffi::Record)]
+pub struct Options {
+    /// The database's name; by default the one in the address, else the service's only one.
+    #[uniffi(default = None)]
+    pub database: Option<String>,
+    /// Token for the service. It is sent over HTTPS only, or to this machine.
+    #[uniffi(default = None)]
+    pub token: Option<String>,
+    /// Sends the token over plain HTTP, too. Anyone on the way can then read it.
+    #[uniffi(default = false)]
+    pub insecure_http: bool,
+    /// PEM file of root certificates to trust instead of the public ones.
+    #[uniffi(default = None)]
+    pub ca: Option<String>,
+    /// The owner's public key. The database must be signed under it.
+    #[uniffi(default = None)]
+    pub owner: Option<String>,
+    /// The root of a verifiable database, 64 hexadecimal digits. Every record is verified against it.
+    #[uniffi(default = None)]
+    pub root: Option<String>,
+    /// Maximum age of a signed version.
+    #[uniffi(default = None)]
+    pub max_age: Option<Duration>,
+    /// Maximum age of the version in use, for databases with frequent changes: 10 seconds by default.
+    #[uniffi(default = None)]
+    pub freshness: Option<Duration>,
+    /// Time after which no request is tried again while the service is busy or away: a minute by
+    /// default.
+    #[uniffi(default = None)]
+    pub patience: Option<Duration>,
+    /// Keeps no copy of the public part.
+    #[uniffi(default = false)]
+    pub no_cache: bool,
+    /// Does not remember the owner's key of a signed database from its first use.
+    #[uniffi(default = false)]
+    pub no_pin: bool,
+    /// The directory of client state, private to the application and left out of backups. It is needed
+    /// where the environment has no `HOME`, unless `storage` is given.
+    #[uniffi(default = None)]
+    pub state: Option<String>,
+    /// A storage of the application for client state, in place of the directory.
+    #[uniffi(default = None)]
+    pub storage: Option<Arc<dyn Storage>>,
+    /// The passphrase that encrypts stored registrations.
+    #[uniffi(default = None)]
+    pub passphrase: Option<String>,
+}
+
+/// Secrets are not printed.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// The client's options.
+    ///
+    /// # Errors
+    /// Those of [`Token::new`], and [`Error::Malformed`] for a root or a key that does not parse.
+    pub(crate) fn of_client(self) -> Result<papir_client::Options> {
+        let token = self.token.map(Zeroizing::new).map(|text| Token::new(&text)).transpose()?;
+        let bad = |error: papir_checkpoint::Error| {
+            Error::malformed("the owner's public key", error, "NAME+ID+KEY in base64")
+        };
+        let checkpoint = CheckpointSettings {
+            owner: self.owner.map(|text| text.parse().map_err(bad)).transpose()?,
+            max_age: self.max_age,
+            ..CheckpointSettings::default()
+        };
+        Ok(papir_client::Options {
+            database: self.database,
+            token,
+            insecure_http: self.insecure_http,
+            ca: self.ca.map(PathBuf::from),
+            checkpoint,
+            root: self.root.map(|text| text.parse()).transpose()?,
+            freshness: self.freshness.map_or_else(Freshness::default, Freshness),
+            patience: self.patience,
+            no_cache: self.no_cache,
+            pin: if self.no_pin { Pin::Nothing } else { Pin::default() },
+            state: self.state.map(PathBuf::from),
+            storage: self.storage.map(|storage| Arc::new(Foreign(storage)) as _),
+            passphrase: self.passphrase.map(Passphrase::new),
+            ..papir_client::Options::default()
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Client state in a storage of the application.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use papir_client::core::StoreLock;
+use papir_client::{Entry, Error, Result, StateStorage};
+use zeroize::{Zeroize, Zeroizing};
+
+/// A failure of the application's storage.
+#[derive(Debug, thiserror::Error, uniffi::Error)]
+pub enum StorageError {
+    /// The storage cannot be read or written.
+    #[error("{reason}")]
+    Failed {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// An exception that the storage does not declare.
+impl From<uniffi::UnexpectedUniFFICallbackError> for StorageError {
+    fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
+        Self::Failed { reason: error.reason }
+    }
+}
+
+/// Storage of client state. A slot has the entries of one database; its name is 32 hexadecimal digits
+/// and does not reveal the service. Calls come from several threads.
+///
+/// A registered client must never use a part of its state twice, so an earlier state must not come back:
+/// keep the storage out of backups and synchronization.
+#[uniffi::export(with_foreign)]
+pub trait Storage: Send + Sync {
+    /// Waits until nothing else holds the slot's lock, in this process or another, and takes it.
+    fn lock(&self, slot: String) -> Result<(), StorageError>;
+
+    /// Releases the lock. The thread may be another one than that of `lock`.
+    fn unlock(&self, slot: String);
+
+    /// Reads an entry; none if it is missing. Its name is one of `state`, `keys`, `root`, `owner`,
+    /// `filter` and `public`.
+    fn read(&self, slot: String, entry: String) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// Stores an entry, or replaces it as a whole. It must be durable on return, except for `public`,
+    /// which may be lost at any time.
+    fn replace(&self, slot: String, entry: String, bytes: Vec<u8>) -> Result<(), StorageError>;
+
+    /// Removes an entry, if there is one.
+    fn remove(&self, slot: String, entry: String) -> Result<(), StorageError>;
+}
+
+/// The application's storage, for the client.
+pub(crate) struct Foreign(pub(crate) Arc<dyn Storage>);
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Foreign")
+    }
+}
+
+/// A held lock of a slot.
+struct Held {
+    storage: Arc<dyn Storage>,
+    slot: String,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.storage.unlock(std::mem::take(&mut self.slot));
+    }
+}
+
+impl Foreign {
+    fn failed(&self, slot: &str, entry: Entry, error: StorageError) -> Error {
+        Error::StateFile { path: self.location(slot, entry), source: io::Error::other(error) }
+    }
+}
+
+impl StateStorage for Foreign {
+    fn lock(&self, slot: &str) -> Result<StoreLock> {
+        self.0.lock(slot.to_owned()).map_err(|error| self.failed(slot, Entry::Registration, error))?;
+        Ok(StoreLock::new(Held { storage: Arc::clone(&self.0), slot: slot.to_owned() }))
+    }
+
+    fn read(&self, slot: &str, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let read = self.0.read(slot.to_owned(), entry.name().to_owned());
+        let bytes = read.map_err(|error| self.failed(slot, entry, error))?.map(Zeroizing::new);
+        Ok(bytes.map(|mut bytes| {
+            let kept = usize::try_from(limit).map_or(bytes.len(), |limit| limit.min(bytes.len()));
+            bytes[kept..].zeroize();
+            bytes.truncate(kept);
+            bytes
+        }))
+    }
+
+    fn replace(&self, slot: &str, entry: Entry, bytes: &[u8]) -> Result<()> {
+        let replaced = self.0.replace(slot.to_owned(), entry.name().to_owned(), bytes.to_vec());
+        replaced.map_err(|error| self.failed(slot, entry, error))
+    }
+
+    fn remove(&self, slot: &str, entry: Entry) -> Result<()> {
+        let removed = self.0.remove(slot.to_owned(), entry.name().to_owned());
+        removed.map_err(|error| self.failed(slot, entry, error))
+    }
+}

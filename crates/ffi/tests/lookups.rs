@@ -1,0 +1,185 @@
+//! Lookups through the functions that Kotlin and Swift call.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use papir_ffi::{Database, Options, PapirError, Storage, StorageError};
+use papir_server::{Database as Served, RegistryConfig, Server, ServerConfig};
+use tempfile::TempDir;
+
+/// A service on loopback, which stops with the test's runtime.
+struct Service {
+    url: String,
+    _registry: TempDir,
+}
+
+/// Serves a database.
+async fn serve(database: papir::Database) -> Service {
+    let registry = TempDir::new().unwrap();
+    let (prepared, layout) = database.into_parts();
+    let config = ServerConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        registry: Some(RegistryConfig::new(registry.path())),
+        ..ServerConfig::default()
+    };
+    let server = Server::bind_loaded(config, vec![Served::new("table", prepared, layout)]).await.unwrap();
+    let url = server.url();
+    tokio::spawn(server.serve(std::future::pending()));
+    Service { url, _registry: registry }
+}
+
+fn options(scheme: &str) -> papir::Options {
+    papir::Options { scheme: scheme.to_owned(), ..papir::Options::default() }
+}
+
+/// Serves two capitals.
+async fn capitals(scheme: &str) -> Service {
+    let pairs = [("Peru", "Lima"), ("Kenya", "Nairobi")];
+    serve(papir::Database::build(pairs, &options(scheme)).unwrap()).await
+}
+
+/// A storage in memory, which may fail.
+#[derive(Default)]
+struct Memory {
+    entries: Mutex<HashMap<(String, String), Vec<u8>>>,
+    locked: Mutex<HashSet<String>>,
+    unlocked: Condvar,
+    broken: bool,
+}
+
+impl Memory {
+    fn names(&self) -> Vec<String> {
+        let entries = self.entries.lock().unwrap();
+        let mut names: Vec<_> = entries.keys().map(|(_, entry)| entry.clone()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Storage for Memory {
+    fn lock(&self, slot: String) -> Result<(), StorageError> {
+        let locked = self.locked.lock().unwrap();
+        self.unlocked.wait_while(locked, |locked| locked.contains(&slot)).unwrap().insert(slot);
+        Ok(())
+    }
+
+    fn unlock(&self, slot: String) {
+        assert!(self.locked.lock().unwrap().remove(&slot), "{slot} is not locked");
+        self.unlocked.notify_all();
+    }
+
+    fn read(&self, slot: String, entry: String) -> Result<Option<Vec<u8>>, StorageError> {
+        if self.broken {
+            return Err(StorageError::Failed { reason: "the phone is locked".to_owned() });
+        }
+        Ok(self.entries.lock().unwrap().get(&(slot, entry)).cloned())
+    }
+
+    fn replace(&self, slot: String, entry: String, bytes: Vec<u8>) -> Result<(), StorageError> {
+        self.entries.lock().unwrap().insert((slot, entry), bytes);
+        Ok(())
+    }
+
+    fn remove(&self, slot: String, entry: String) -> Result<(), StorageError> {
+        self.entries.lock().unwrap().remove(&(slot, entry));
+        Ok(())
+    }
+}
+
+/// Options with this storage.
+fn stored_in(storage: &Arc<Memory>) -> Options {
+    Options { storage: Some(Arc::clone(storage) as _), ..Options::default() }
+}
+
+#[tokio::test]
+async fn keys_are_looked_up() {
+    let service = capitals("simple").await;
+    let database = Database::connect(service.url.clone(), stored_in(&Arc::default())).await.unwrap();
+    assert_eq!(database.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
+    let keys = ["Atlantis", "Kenya"].map(|key| key.as_bytes().to_vec());
+    let values = database.get_many(keys.to_vec()).await.unwrap();
+    assert_eq!(values, [None, Some(b"Nairobi".to_vec())]);
+    let info = database.info().await;
+    assert_eq!((info.name.as_str(), info.scheme.as_str(), info.keyed), ("table", "simple", true));
+    assert!(info.security_bits.unwrap() >= 128.0 && info.owner.is_none());
+    let costs = database.costs().await;
+    assert_eq!(costs.requests, 2);
+    assert!(costs.query_bytes >= 3 * info.query_bytes && costs.answer_bytes >= 3 * info.answer_bytes);
+    let keyed = database.get_index(0).await.err().unwrap();
+    assert_eq!(keyed.detail().code, "keyed");
+}
+
+#[tokio::test]
+async fn indices_are_looked_up() {
+    let records = papir::RecordBuffer::from_records((0..40u8).map(|index| [index; 3])).unwrap();
+    let service = serve(papir::Database::build_records(&records, &options("inspire")).unwrap()).await;
+    let database = Database::connect(service.url.clone(), stored_in(&Arc::default())).await.unwrap();
+    assert_eq!(database.get_index(39).await.unwrap(), [39; 3]);
+    assert_eq!(database.get_indices(vec![0, 7]).await.unwrap(), [[0; 3], [7; 3]]);
+    assert_eq!(database.info().await.record_bits, 24);
+}
+
+#[tokio::test]
+async fn the_applications_storage_keeps_the_public_part() {
+    let service = capitals("simple").await;
+    let storage = Arc::new(Memory::default());
+    let open = || Database::connect(service.url.clone(), stored_in(&storage));
+    let fetched = open().await.unwrap().costs().await.public_bytes;
+    assert_eq!(storage.names(), ["public"]);
+    let again = open().await.unwrap();
+    assert!(again.costs().await.public_bytes < fetched);
+    assert_eq!(again.get(b"Kenya".to_vec()).await.unwrap().unwrap(), b"Nairobi");
+}
+
+#[tokio::test]
+async fn a_registered_client_is_kept_in_the_applications_storage() {
+    let service = capitals("pirouette").await;
+    let storage = Arc::new(Memory::default());
+    let open = || Database::connect(service.url.clone(), stored_in(&storage));
+    let first = open().await.unwrap();
+    assert_eq!(first.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
+    assert!(storage.names().contains(&"state".to_owned()), "{:?}", storage.names());
+    assert!(storage.locked.lock().unwrap().is_empty());
+    let registered = first.costs().await.registration_bytes;
+    let second = open().await.unwrap();
+    second.register().await.unwrap();
+    assert_eq!(second.get(b"Atlantis".to_vec()).await.unwrap(), None);
+    assert!(registered > 0);
+    assert_eq!(second.costs().await.registration_bytes, 0);
+}
+
+#[tokio::test]
+async fn errors_have_their_group_and_code() {
+    let service = capitals("simple").await;
+    let refused = |options: Options| {
+        let url = service.url.clone();
+        async move { Database::connect(url, options).await.err().unwrap() }
+    };
+    let base = || stored_in(&Arc::default());
+    let error = refused(Options { database: Some("rivers".to_owned()), ..base() }).await;
+    assert!(matches!(&error, PapirError::Other { detail } if detail.code == "unknown_database"), "{error}");
+    let error = refused(Options { root: Some("00".repeat(32)), ..base() }).await;
+    assert!(matches!(&error, PapirError::Verification { detail } if detail.code == "wrong_root"), "{error}");
+    let error = refused(Options { owner: Some("nobody".to_owned()), ..base() }).await;
+    assert!(error.to_string().contains("the owner's public key"), "{error}");
+    let broken = Arc::new(Memory { broken: true, ..Memory::default() });
+    let error = refused(stored_in(&broken)).await;
+    assert!(error.to_string().contains("the phone is locked"), "{error}");
+
+    let away = Options { patience: Some(Duration::ZERO), ..base() };
+    let error = Database::connect("http://127.0.0.1:1".to_owned(), away).await.err().unwrap();
+    let PapirError::Network { detail } = &error else { panic!("{error}") };
+    assert!(detail.retryable && detail.status.is_none() && detail.text == error.to_string());
+}
+
+#[test]
+fn options_do_not_print_secrets() {
+    let options = Options {
+        token: Some("secret".to_owned()),
+        passphrase: Some("secret".to_owned()),
+        ..Options::default()
+    };
+    assert!(!format!("{options:?}").contains("secret"));
+}
