@@ -26,12 +26,11 @@ demo-ray: wheel ## Four shards of a database on this machine, behind Ray Serve; 
 
 test: lint ## Everything that must hold before a commit: lint, then the tests of every crate.
 	$(CARGO) test --locked --workspace
-	$(CARGO) test --locked -p papir-store --no-default-features --test it features
 	$(MAKE) js-test
 
 test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed::
-	$(CARGO) test --locked --workspace --test program -- --include-ignored --test-threads=1 timed::
+	$(CARGO) test --locked --workspace timed:: -- --include-ignored --test-threads=1
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) site
 	$(MAKE) js-test-long
@@ -76,7 +75,7 @@ arm-test: arm-tools ## The kernels' tests for aarch64, in an emulator (qemu-user
 	$(ARM_ENVIRONMENT) $(CARGO) test --locked --release --target $(ARM) -p papir-kernels --lib --test it
 
 python-test: tools ## The tests of the Python package, in an environment of their own.
-	$(CARGO) test --locked --workspace --test package -- --include-ignored
+	$(CARGO) test --locked --workspace the_package -- --include-ignored
 
 wheel: tools ## A wheel of the Python package, in target/wheels.
 	@test -x $(TOOLS)/maturin/bin/maturin \
@@ -222,9 +221,10 @@ image-check: debug-program page ## The final stage of deploy/Dockerfile, in a fo
 	@command -v debootstrap >/dev/null || { $(APT_INSTALL) debootstrap >/dev/null 2>&1; } || true
 	python3 tools/image_check.py target/debug/papir
 
-# The program as the tests build it, so that nothing is built twice.
+# The program as the tests build it. For a part of the tests cargo would choose other features of the dependencies,
+# and build everything a second time.
 debug-program:
-	$(CARGO) test --locked --workspace --test program --no-run
+	$(CARGO) test --locked --workspace --no-run
 
 publish-dry-run:
 	$(CARGO) publish --dry-run --workspace --locked --allow-dirty
