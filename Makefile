@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .PHONY: help demo demo-ray test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run \
   js page js-test js-test-long js-tools js-test-tools demo-page demo-form demo-passwords bindings bindings-tools \
   kotlin kotlin-test kotlin-tools \
-  debug-program long-tools arm-test arm-tools python-test wheel site deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
+  debug-program long-tools arm-test arm-tools python-test wheel notebooks site deploy-check alerts-check unit-check chart-check image-check alerts-tools chart-tools
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -82,6 +82,14 @@ wheel: tools ## A wheel of the Python package, in target/wheels.
 	  || { python3 -m venv $(TOOLS)/maturin && $(TOOLS)/maturin/bin/pip install -q $(MATURIN); } >/dev/null 2>&1 \
 	  || { echo "a wheel needs maturin: install Python with venv, or $(MATURIN)" >&2; exit 1; }
 	$(TOOLS)/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
+
+notebooks: wheel ## Run the notebooks, and store their output in them.
+	@test -x $(TOOLS)/notebooks/bin/jupyter-execute || { python3 -m venv $(TOOLS)/notebooks \
+	  && $(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check nbclient ipykernel matplotlib; } \
+	  || { echo "the notebooks need Python 3.10 or later with venv (apt-get install python3-venv)" >&2; exit 1; }
+	$(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/wheels/pypapir-*.whl
+	$(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check 'pypapir[arrow,frames]' --find-links target/wheels
+	$(TOOLS)/notebooks/bin/jupyter-execute --inplace python/notebooks/*.ipynb
 
 # Browsers run the client in WebAssembly, with vectors where they have them, and fetch the schemes of few
 # services only when needed.
