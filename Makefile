@@ -129,9 +129,9 @@ js-test-long: js-test-tools debug-program page ## The same with all modules, as 
 KOTLIN := target/kotlin
 # As JNA names this platform.
 JNA := $(shell uname -s | tr A-Z a-z)-$(subst arm64,aarch64,$(subst _,-,$(shell uname -m)))
-FFI_PROFILE := release
 FFI_BUILD = $(CARGO) build --locked --quiet --release -p papir-ffi
-FFI_LIBRARY = target/$(FFI_PROFILE)/libpapir_ffi.$(if $(filter darwin%,$(JNA)),dylib,so)
+FFI_FOLDER := target/release
+FFI_LIBRARY = $(FFI_FOLDER)/libpapir_ffi.$(if $(filter darwin%,$(JNA)),dylib,so)
 # The generator has the version of the library that it reads.
 UNIFFI := $(shell sed -n 's/^uniffi = .*version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
 BINDINGS = $(TOOLS)/uniffi-$(UNIFFI)/bin/uniffi-bindgen generate --library $(FFI_LIBRARY) --no-format
@@ -148,8 +148,8 @@ kotlin: kotlin-tools bindings ## The JAR for Kotlin on this machine's JVM, in ta
 	$(MAVEN) package -DskipTests
 
 kotlin-test: kotlin-tools debug-program ## Lookups from Kotlin on the JVM.
-	$(MAKE) bindings FFI_PROFILE=debug FFI_BUILD='$(CARGO) test --locked --workspace --quiet --no-run'
-	PAPIR=$(CURDIR)/target/debug/papir $(MAVEN) test
+	$(MAKE) bindings FFI_BUILD=true FFI_FOLDER=target/debug/deps
+	PAPIR=$(CURDIR)/target/debug/papir $(MAVEN) test && cat $(KOTLIN)/build/surefire-reports/*.txt
 
 bindings-tools: tools
 	@test -x $(TOOLS)/uniffi-$(UNIFFI)/bin/uniffi-bindgen || $(CARGO) install --locked --quiet --no-default-features \

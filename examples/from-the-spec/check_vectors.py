@@ -10,6 +10,7 @@ import inspire
 import simple
 from client import place_chunk, read_layout
 from inspire import Inspire, multiply, stream_words, unpack
+from signed import COSIGNATURE, Pin, Trust, read_key
 from simple import Simple
 from wire import Reader, check, expand
 
@@ -71,13 +72,30 @@ def selected_by_inspire(client, query, secret, index):
         check(min(error, client.q - error) <= DEVIATIONS * inspire.SIGMA + rounding + 1, f"column {column} of a query")
 
 
+def check_checkpoints(vectors):
+    """The proofs of signed databases that clients accept or refuse."""
+    for one in vectors["clients"]:
+        owner, highest = read_key(one["owner"]), one["highest"]
+        pin = highest and Pin(owner, owner, highest["sequence"], bytes.fromhex(highest["leaf"]))
+        witnesses = [read_key(text, COSIGNATURE) for text in one["witnesses"]]
+        trust = Trust(owner, pin, None, one["max_age"], witnesses, one["cosignatures"])
+        proof, bundle = one["proof"].encode(), bytes.fromhex(one["bundle"])
+        try:
+            trust.check(vectors["database"].encode(), proof, bundle, now=one["now"])
+            refused = None
+        except SystemExit as refusal:
+            refused = str(refusal)
+        check(bool(refused) == bool(one["refused"]), f"{one['name']}: {refused or 'accepted'}")
+
+
 def main():
     """Checks all files."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     vectors = {name: json.loads((folder / f"{name}.json").read_text())
-               for name in ("streams", "keywords", "simple", "inspire")}
+               for name in ("streams", "keywords", "checkpoints", "simple", "inspire")}
     check_streams(vectors["streams"])
     check_keywords(vectors["keywords"])
+    check_checkpoints(vectors["checkpoints"])
     check_lookup(Simple, vectors["simple"], selected_by_simple)
     check_lookup(Inspire, vectors["inspire"], selected_by_inspire)
     print("all vectors are right")

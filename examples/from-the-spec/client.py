@@ -132,7 +132,8 @@ def fetch(url, body=None, version=None):
     try:
         with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as response:
             data = response.read()
-            check(version in (None, response.headers["papir-version"]), "a response of another version")
+            if version not in (None, response.headers["papir-version"]):
+                raise Behind("a response of another version")
             return data
     except urllib.error.HTTPError as error:  # §Refusals
         raise SystemExit(f"the server: {error.code} {error.read().decode(errors='replace')}")
@@ -150,7 +151,7 @@ def open_newest(url, trust):
         trust.unsigned()
         return db
     name = urllib.parse.unquote_to_bytes(urllib.parse.urlsplit(url).path.rsplit("/", 1)[1])
-    trust.store(trust.check(name, fetch(f"{url}/checkpoint/proof"), bundle, root(db) if db.top else None))
+    trust.store(trust.check(name, fetch(f"{url}/checkpoint/proof", version=version), bundle, root(db) if db.top else None))
     return db
 
 

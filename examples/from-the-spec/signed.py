@@ -22,8 +22,8 @@ NOTE_BYTES, PROOF_BYTES, CERTIFICATE_BYTES, SIGNATURES, CERTIFICATES = 2**18, 2*
 UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._"
 
 
-class Behind(Exception):
-    """A service shows an older version than the client has seen: it may only be a little behind."""
+class Behind(SystemExit):
+    """A service shows an older version than the client has seen, or changes it: it may be asked again."""
 
 
 # Text
@@ -71,6 +71,10 @@ class Key:
     name: str
     kind: int
     public: bytes
+
+    def same(self, other):
+        """Whether both are one key, whatever their names."""
+        return (self.kind, self.public) == (other.kind, other.public)
 
     def id(self, name=None):
         """The id (4) under the key's own name, or another."""
@@ -178,19 +182,17 @@ def read_certificate(data):
 
 
 def owner_keys(known, certificates, now):
-    """The owner's newest key, and the keys that are valid now."""
-    left = [c for c in certificates if c.rotation and c.begun(now)]
-    newest, steps = known, []
-    while step := next((c for c in left if c.issuer == newest), None):
+    """The owner's newest key, and the keys that are valid now, the newest first."""
+    rotations = [c for c in certificates if c.rotation and c.begun(now)]
+    newest, left = known, list(rotations)
+    while step := next((c for c in left if c.issuer.same(newest)), None):
         left.remove(step)
-        steps.append(step)
         newest = step.subject
-    leading = [known]
-    while found := [c for c in left if c.subject in leading]:
-        left = [c for c in left if c not in found]
-        steps += found
-        leading = [c.issuer for c in found]
-    return newest, [newest] + [step.issuer for step in steps if now <= step.until]
+    valid = [newest]
+    for key in valid:  # grows
+        issuers = [c.issuer for c in rotations if now <= c.until and c.subject.same(key)]
+        valid += [issuer for issuer in issuers if not any(issuer.same(other) for other in valid)]
+    return newest, valid
 
 
 def delegates(keys, certificates, database, now, signed):
@@ -344,9 +346,10 @@ class Trust:
     witnesses: list = field(default_factory=list)
     cosignatures: int = 0
 
-    def check(self, name, data, bundle, root=None, delta=None):
+    def check(self, name, data, bundle, root=None, delta=None, now=None):
         """§Checks of a client: accepts a proof of a database, or ends the client; returns the new pin."""
-        proof, now, database = read_proof(data), int(time.time()), percent(name)
+        proof, database = read_proof(data), percent(name)
+        now = int(time.time()) if now is None else now
         leaf = proof.leaf
         known = self.owner or (self.pin.newest if self.pin else proof.owner)
         newest, valid = owner_keys(known, proof.certificates, now)
@@ -359,8 +362,8 @@ class Trust:
         check_sequence(leaf, pin)
         if self.max_age is not None:
             check(-SKEW <= now - leaf.time <= self.max_age, f"a checkpoint of {now - leaf.time} seconds ago")
-        signed = [signed_by(proof.note, key) for key in dict.fromkeys(self.witnesses)]
-        check(sum(signed) >= self.cosignatures, f"a checkpoint that {sum(signed)} known witnesses cosigned")
+        signed = {key.public for key in self.witnesses if signed_by(proof.note, key)}
+        check(len(signed) >= self.cosignatures, f"a checkpoint that {len(signed)} known witnesses cosigned")
         check_content(leaf, bundle, root, delta)
         return Pin(newest, pin.first if pin else known, leaf.sequence, leaf.hash)
 

@@ -9,17 +9,17 @@ export interface ConnectOptions {
   database?: string;
   /** Token for the service. It is sent over HTTPS only, or to this machine. */
   token?: string;
-  /** Sends the token over plain HTTP, too. Anyone on the way can then read it. */
+  /** Sends the token over plain HTTP, too. Anyone on the network path can then read it. */
   insecureHttp?: boolean;
   /** The owner's public key. The database must be signed under it. */
   owner?: string;
   /** The root of a verifiable database, 64 hexadecimal digits. Every record is verified against it. */
   root?: string;
-  /** Maximum age of a signed version. */
+  /** Maximum age of a signed version. A database that is not signed is refused. */
   maxAge?: number;
   /** Public keys of witnesses, whose signatures beside the owner's are verified and counted. */
   witnesses?: string[];
-  /** Minimum number of these witnesses that must have signed. */
+  /** Minimum number of these witnesses that must have signed. With 1 or more, a database that is not signed is refused. */
   cosignatures?: number;
   /** Maximum age of the version in use, for databases with frequent changes: 10 by default. */
   freshness?: number;
@@ -127,7 +127,7 @@ export class NetworkError extends PapirError {}
 /** An answer, a root or a checkpoint that does not verify. */
 export class VerificationError extends PapirError {}
 
-/** A scheme that hides nothing. No query was sent. */
+/** A scheme that is not private. No query was sent. */
 export class NotPrivateError extends PapirError {}
 
 /** A database that this client does not look up in. */

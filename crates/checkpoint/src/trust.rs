@@ -20,8 +20,9 @@ fn chain<'a>(owner: &VerifyingKey, certificates: &'a [Certificate], now: u64) ->
     // A circle of rotations ends when each certificate was used once.
     while chain.len() < certificates.len() {
         let current = chain.last().map_or(owner, |rotation| rotation.subject());
-        let Some(next) = rotations(certificates, now).find(|rotation| rotation.issuer().same_key(current))
-        else {
+        let follows =
+            |rotation: &&Certificate| rotation.issuer().same_key(current) && !chain.contains(rotation);
+        let Some(next) = rotations(certificates, now).find(follows) else {
             break;
         };
         chain.push(next);
@@ -59,40 +60,31 @@ pub(crate) fn signers(
     keys
 }
 
-/// The owner's keys that are valid now: the newest one, and in the time of overlap of a rotation
-/// the one before. A client that trusts the new key also accepts the old one in that time, because
-/// the new key has signed the certificate. So it does not matter which of them the client trusts.
+/// The owner's keys that are valid now: the newest one, and in the time of overlap of a rotation to a
+/// valid key also the one before, since the valid key has signed the certificate. A rotation whose
+/// overlap has ended adds nothing, so that a thief of a replaced key cannot add others. All clients
+/// agree, whichever of the keys they trust.
 fn owners(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> Vec<VerifyingKey> {
-    let chain = chain(owner, certificates, now);
-    let newest = chain.last().map_or(owner, |rotation| rotation.subject());
-    let before = leading_to(owner, certificates, now);
-    let overlapping = chain.iter().copied().chain(before).filter(|rotation| now <= rotation.until());
-    std::iter::once(newest).chain(overlapping.map(Certificate::issuer)).cloned().collect()
-}
-
-/// The rotations that lead to the owner's key, directly or over others.
-fn leading_to<'a>(
-    owner: &'a VerifyingKey,
-    certificates: &'a [Certificate],
-    now: u64,
-) -> Vec<&'a Certificate> {
-    let mut found: Vec<&Certificate> = Vec::new();
-    let mut keys = vec![owner];
-    while let Some(key) = keys.pop() {
-        for rotation in rotations(certificates, now).filter(|rotation| rotation.subject().same_key(key)) {
-            if !found.contains(&rotation) {
-                found.push(rotation);
-                keys.push(rotation.issuer());
+    let mut valid = vec![successor(owner, certificates, now)];
+    let mut examined = 0;
+    while let Some(key) = valid.get(examined).cloned() {
+        let overlapping = rotations(certificates, now)
+            .filter(|rotation| now <= rotation.until() && rotation.subject().same_key(&key));
+        for issuer in overlapping.map(Certificate::issuer) {
+            if !valid.iter().any(|known| known.same_key(issuer)) {
+                valid.push(issuer.clone());
             }
         }
+        examined += 1;
     }
-    found
+    valid
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::key::SigningKey;
     use crate::testing::key;
 
     fn names(keys: &[VerifyingKey], all: &[(&str, &VerifyingKey)]) -> String {
@@ -136,18 +128,44 @@ mod tests {
         }
     }
 
+    /// Whether each of three keys may sign, whichever of them is trusted.
+    fn valid_of_three(keys: &[SigningKey; 3], certificates: &[Certificate], now: u64) -> [bool; 3] {
+        let [first, second, third] = keys.each_ref().map(|trusted| {
+            let signers = signers(&trusted.public(), certificates, "words", (now, now));
+            keys.each_ref().map(|key| signers.contains(&key.public()))
+        });
+        assert_eq!((first, second), (second, third), "{now}");
+        first
+    }
+
     #[test]
     fn in_two_overlaps_the_same_keys_are_valid_whichever_is_trusted() {
         let keys = [1, 2, 3].map(|seed| key("o", seed));
+        let rotations = |first_until, second_until| {
+            [
+                Certificate::rotate(&keys[1], &keys[2], (2500, second_until)).unwrap(),
+                Certificate::rotate(&keys[0], &keys[1], (2000, first_until)).unwrap(),
+            ]
+        };
+        let valid = |until: (u64, u64), now| valid_of_three(&keys, &rotations(until.0, until.1), now);
+        let in_order = [2600, 3001, 4501].map(|now| valid((3000, 4500), now));
+        assert_eq!(in_order, [[true; 3], [false, true, true], [false, false, true]]);
+        // A key is valid only for as long as all rotations that follow it overlap.
+        let reversed = [2600, 3001, 9001].map(|now| valid((9000, 3000), now));
+        assert_eq!(reversed, [[true; 3], [false, false, true], [false, false, true]]);
+    }
+
+    #[test]
+    fn a_thief_of_a_replaced_key_adds_no_other_key() {
+        let (stolen, newest, thief) = (key("o", 1), key("o", 2), key("o", 3));
         let certificates = [
-            Certificate::rotate(&keys[1], &keys[2], (2500, 4500)).unwrap(),
-            Certificate::rotate(&keys[0], &keys[1], (2000, 3000)).unwrap(),
+            Certificate::rotate(&stolen, &newest, (2000, 3000)).unwrap(),
+            Certificate::rotate(&thief, &stolen, (0, u64::MAX)).unwrap(),
+            Certificate::delegate(&thief, &key("p", 4).public(), None, (0, u64::MAX)).unwrap(),
         ];
-        for (now, valid) in [(2600, [true; 3]), (3001, [false, true, true]), (4501, [false, false, true])] {
-            for trusted in &keys {
-                let signers = signers(&trusted.public(), &certificates, "words", (now, now));
-                assert_eq!(keys.each_ref().map(|key| signers.contains(&key.public())), valid, "{now}");
-            }
+        for (trusted, now) in [(&newest, 3001), (&stolen, 3001), (&newest, u64::MAX)] {
+            let signers = signers(&trusted.public(), &certificates, "words", (now, now));
+            assert_eq!(signers, [newest.public()]);
         }
     }
 
@@ -166,6 +184,10 @@ mod tests {
         let circle =
             [Certificate::rotate(&a, &b, (1, 2)).unwrap(), Certificate::rotate(&b, &a, (1, 2)).unwrap()];
         assert_eq!(chain(&a.public(), &circle, 5).len(), 2);
+        // A certificate is followed once, even if there are others.
+        let stranger = Certificate::delegate(&key("o", 3), &key("p", 4).public(), None, (0, 9)).unwrap();
+        let more = [circle.to_vec(), vec![stranger]].concat();
+        assert_eq!(successor(&a.public(), &more, 5), a.public());
         assert_eq!(successor(&a.public(), &circle, 5), a.public());
     }
 

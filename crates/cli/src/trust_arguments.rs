@@ -15,13 +15,13 @@ pub(crate) struct TrustArguments {
     /// checkpoint.
     #[arg(long, value_name = "PUBKEY")]
     owner_pub: Option<VerifyingKey>,
-    /// Refuse a checkpoint that is older than this, for example 24h or 7d.
+    /// Refuse a checkpoint that is older than this, for example 24h or 7d, and a database without one.
     #[arg(long, value_name = "TIME")]
     max_age: Option<Span>,
     /// The public key of a witness, whose cosignature is verified and counted; may be repeated.
     #[arg(long, value_name = "PUBKEY")]
     witness: Vec<VerifyingKey>,
-    /// Refuse a checkpoint that fewer than N of the witnesses cosigned.
+    /// Refuse a checkpoint that fewer than N of the witnesses cosigned, and a database without one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     cosignatures: usize,
     /// Time for retries if a server shows an older version than seen before.

@@ -186,7 +186,7 @@ pub enum ErrorGroup {
     Network,
     /// An answer, a root or a checkpoint does not verify.
     Verification,
-    /// The scheme hides nothing. No query was sent.
+    /// The scheme is not private. No query was sent.
     NotPrivate,
     /// The client does not support the database.
     Unsupported,

@@ -47,7 +47,7 @@ pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
 #[cfg(feature = "files")]
 pub use rng::system_rng;
 #[cfg(feature = "files")]
-pub use state::{Entry, Passphrase, StateStorage, default_state_directory};
+pub use state::{Passphrase, StateEntry, StateStorage, default_state_directory};
 #[cfg(feature = "transport")]
 pub use transport::{certificate::CertificateSummary, identity::Identity, options::Options};
 

@@ -16,7 +16,7 @@ impl Database {
     /// Connects to a database and fetches its public part.
     #[uniffi::constructor]
     pub async fn connect(url: String, options: Options) -> Result<Self, PapirError> {
-        let connection = Connection::open_with(&url, &options.of_client()?).await?;
+        let connection = Connection::open_with(&url, &options.into_client_options()?).await?;
         Ok(Self(Mutex::new(connection)))
     }
 
@@ -46,12 +46,13 @@ impl Database {
         Ok(self.0.lock().await.register().await?)
     }
 
-    /// The service's description of the database.
+    /// The service's description of the database. Waits for a lookup that is under way.
     pub async fn info(&self) -> DatabaseInfo {
         DatabaseInfo::of(&*self.0.lock().await)
     }
 
-    /// The costs since the connection.
+    /// The costs since the connection, without those of cancelled calls. Waits for a lookup that is
+    /// under way.
     pub async fn costs(&self) -> Costs {
         Costs::of(&*self.0.lock().await)
     }

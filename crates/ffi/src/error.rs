@@ -1,83 +1,52 @@
-//! Errors, grouped as exceptions.
+//! Errors, with a kind and a code.
 
 use papir_client::{Error, ErrorGroup};
 
-/// Details of an error.
-#[derive(Clone, Debug, uniffi::Record)]
-pub struct ErrorDetail {
-    /// A short stable name.
-    pub code: String,
-    /// A sentence for people.
-    pub text: String,
-    /// Set if the same call may succeed later.
-    pub retryable: bool,
-    /// The HTTP status of a refusal.
-    pub status: Option<u16>,
+/// Kinds of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ErrorKind {
+    /// The service cannot be reached, or refuses a request.
+    Network,
+    /// An answer, a root or a checkpoint does not verify.
+    Verification,
+    /// The scheme is not private. No query was sent.
+    NotPrivate,
+    /// The client does not support the database.
+    Unsupported,
+    /// Any other error, such as an invalid option.
+    Other,
 }
 
 /// An error of a connection.
 #[derive(Debug, thiserror::Error, uniffi::Error)]
 pub enum PapirError {
-    /// The service cannot be reached, or refuses a request.
-    #[error("{}", detail.text)]
-    Network {
-        /// The details.
-        detail: ErrorDetail,
-    },
-    /// An answer, a root or a checkpoint does not verify.
-    #[error("{}", detail.text)]
-    Verification {
-        /// The details.
-        detail: ErrorDetail,
-    },
-    /// The scheme hides nothing. No query was sent.
-    #[error("{}", detail.text)]
-    NotPrivate {
-        /// The details.
-        detail: ErrorDetail,
-    },
-    /// The client does not support the database.
-    #[error("{}", detail.text)]
-    Unsupported {
-        /// The details.
-        detail: ErrorDetail,
-    },
-    /// Any other error, such as an invalid option.
-    #[error("{}", detail.text)]
-    Other {
-        /// The details.
-        detail: ErrorDetail,
+    /// A call failed.
+    #[error("{text}")]
+    Failed {
+        /// A sentence for people.
+        text: String,
+        /// The kind of the error.
+        kind: ErrorKind,
+        /// A short stable name.
+        code: String,
+        /// Set if the same call may succeed later.
+        retryable: bool,
+        /// The HTTP status of a refusal.
+        status: Option<u16>,
     },
 }
 
 impl From<Error> for PapirError {
     fn from(error: Error) -> Self {
-        let status = if let Error::Http { status, .. } = &error { Some(*status) } else { None };
-        let detail = ErrorDetail {
-            code: error.code().to_owned(),
-            text: error.to_string(),
-            retryable: error.is_retryable(),
-            status,
+        let kind = match error.group() {
+            ErrorGroup::Network => ErrorKind::Network,
+            ErrorGroup::Verification => ErrorKind::Verification,
+            ErrorGroup::NotPrivate => ErrorKind::NotPrivate,
+            ErrorGroup::Unsupported => ErrorKind::Unsupported,
+            _ => ErrorKind::Other,
         };
-        match error.group() {
-            ErrorGroup::Network => Self::Network { detail },
-            ErrorGroup::Verification => Self::Verification { detail },
-            ErrorGroup::NotPrivate => Self::NotPrivate { detail },
-            ErrorGroup::Unsupported => Self::Unsupported { detail },
-            _ => Self::Other { detail },
-        }
-    }
-}
-
-impl PapirError {
-    /// The details of the error.
-    pub fn detail(&self) -> &ErrorDetail {
-        match self {
-            Self::Network { detail }
-            | Self::Verification { detail }
-            | Self::NotPrivate { detail }
-            | Self::Unsupported { detail }
-            | Self::Other { detail } => detail,
-        }
+        let status = if let Error::Http { status, .. } = &error { Some(*status) } else { None };
+        let (code, retryable) = (error.code().to_owned(), error.is_retryable());
+        Self::Failed { text: error.to_string(), kind, code, retryable, status }
     }
 }

@@ -10,7 +10,8 @@
 //!
 //! UniFFI generates the sources from the library, and their documentation from the comments here. Every
 //! function that waits is a `suspend` function in Kotlin and an `async` one in Swift. If its coroutine is
-//! cancelled, the work stops, and the database can be used again.
+//! cancelled, the call ends at once, a computation that has begun runs to its end on another thread, and
+//! the database can be used again.
 
 mod database;
 mod description;
@@ -20,7 +21,7 @@ mod storage;
 
 pub use database::Database;
 pub use description::{Costs, DatabaseInfo};
-pub use error::{ErrorDetail, PapirError};
+pub use error::{ErrorKind, PapirError};
 pub use options::Options;
 pub use storage::{Storage, StorageError};
 

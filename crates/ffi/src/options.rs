@@ -9,7 +9,7 @@ use papir_client::{CheckpointSettings, Freshness, Passphrase, Pin, Result, Token
 use papir_core::Error;
 use zeroize::Zeroizing;
 
-use crate::storage::{Foreign, Storage};
+use crate::storage::{ApplicationStorage, Storage};
 
 /// Options of a connection. Every one has a default.
 #[derive(Clone, Default, uniffi::Record)]
@@ -20,7 +20,7 @@ pub struct Options {
     /// Token for the service. It is sent over HTTPS only, or to this machine.
     #[uniffi(default = None)]
     pub token: Option<String>,
-    /// Sends the token over plain HTTP, too. Anyone on the way can then read it.
+    /// Sends the token over plain HTTP, too. Anyone on the network path can then read it.
     #[uniffi(default = false)]
     pub insecure_http: bool,
     /// PEM file of root certificates to trust instead of the public ones.
@@ -32,9 +32,15 @@ pub struct Options {
     /// The root of a verifiable database, 64 hexadecimal digits. Every record is verified against it.
     #[uniffi(default = None)]
     pub root: Option<String>,
-    /// Maximum age of a signed version.
+    /// Maximum age of a signed version. A database that is not signed is refused.
     #[uniffi(default = None)]
     pub max_age: Option<Duration>,
+    /// Public keys of witnesses, whose signatures beside the owner's are verified and counted.
+    #[uniffi(default = [])]
+    pub witnesses: Vec<String>,
+    /// Minimum number of these witnesses that must have signed.
+    #[uniffi(default = 0)]
+    pub cosignatures: u32,
     /// Maximum age of the version in use, for databases with frequent changes: 10 seconds by default.
     #[uniffi(default = None)]
     pub freshness: Option<Duration>,
@@ -48,8 +54,8 @@ pub struct Options {
     /// Does not remember the owner's key of a signed database from its first use.
     #[uniffi(default = false)]
     pub no_pin: bool,
-    /// The directory of client state, private to the application and left out of backups. It is needed
-    /// where the environment has no `HOME`, unless `storage` is given.
+    /// The directory of client state, private to the application and left out of backups. On a phone give
+    /// it, or `storage`.
     #[uniffi(default = None)]
     pub state: Option<String>,
     /// A storage of the application for client state, in place of the directory.
@@ -72,19 +78,24 @@ impl Options {
     ///
     /// # Errors
     /// Those of [`Token::new`], and [`Error::Malformed`] for a root or a key that does not parse.
-    pub(crate) fn of_client(self) -> Result<papir_client::Options> {
-        let token = self.token.map(Zeroizing::new).map(|text| Token::new(&text)).transpose()?;
+    pub(crate) fn into_client_options(self) -> Result<papir_client::Options> {
+        // First, since secrets are erased by their types.
+        let token = self.token.map(Zeroizing::new);
+        let passphrase = self.passphrase.map(Passphrase::new);
         let bad = |error: papir_checkpoint::Error| {
-            Error::malformed("the owner's public key", error, "NAME+ID+KEY in base64")
+            Error::malformed("a public key of the options", error, "NAME+ID+KEY in base64")
         };
+        let key = |text: &String| Ok(text.parse().map_err(bad)?);
         let checkpoint = CheckpointSettings {
-            owner: self.owner.map(|text| text.parse().map_err(bad)).transpose()?,
+            owner: self.owner.as_ref().map(key).transpose()?,
             max_age: self.max_age,
-            ..CheckpointSettings::default()
+            witnesses: self.witnesses.iter().map(key).collect::<Result<_>>()?,
+            cosignatures: self.cosignatures as usize,
+            patience: None,
         };
         Ok(papir_client::Options {
             database: self.database,
-            token,
+            token: token.map(|text| Token::new(&text)).transpose()?,
             insecure_http: self.insecure_http,
             ca: self.ca.map(PathBuf::from),
             checkpoint,
@@ -94,8 +105,8 @@ impl Options {
             no_cache: self.no_cache,
             pin: if self.no_pin { Pin::Nothing } else { Pin::default() },
             state: self.state.map(PathBuf::from),
-            storage: self.storage.map(|storage| Arc::new(Foreign(storage)) as _),
-            passphrase: self.passphrase.map(Passphrase::new),
+            storage: self.storage.map(|storage| Arc::new(ApplicationStorage(storage)) as _),
+            passphrase,
             ..papir_client::Options::default()
         })
     }

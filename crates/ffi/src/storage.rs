@@ -3,9 +3,10 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::thread;
 
 use papir_client::core::StoreLock;
-use papir_client::{Entry, Error, Result, StateStorage};
+use papir_client::{Error, Result, StateEntry, StateStorage};
 use zeroize::{Zeroize, Zeroizing};
 
 /// A failure of the application's storage.
@@ -27,7 +28,8 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for StorageError {
 }
 
 /// Storage of client state. A slot has the entries of one database; its name is 32 hexadecimal digits
-/// and does not reveal the service. Calls come from several threads.
+/// and does not reveal the service. Calls come from several threads. `state`, `keys`, `root` and `owner`
+/// are changed with the slot's lock held; everything may be read, and `public` replaced, without it.
 ///
 /// A registered client must never use a part of its state twice, so an earlier state must not come back:
 /// keep the storage out of backups and synchronization.
@@ -36,8 +38,8 @@ pub trait Storage: Send + Sync {
     /// Waits until nothing else holds the slot's lock, in this process or another, and takes it.
     fn lock(&self, slot: String) -> Result<(), StorageError>;
 
-    /// Releases the lock. The thread may be another one than that of `lock`.
-    fn unlock(&self, slot: String);
+    /// Releases the lock, on another thread than that of `lock`.
+    fn unlock(&self, slot: String) -> Result<(), StorageError>;
 
     /// Reads an entry; none if it is missing. Its name is one of `state`, `keys`, `root`, `owner`,
     /// `filter` and `public`.
@@ -52,39 +54,42 @@ pub trait Storage: Send + Sync {
 }
 
 /// The application's storage, for the client.
-pub(crate) struct Foreign(pub(crate) Arc<dyn Storage>);
+pub(crate) struct ApplicationStorage(pub(crate) Arc<dyn Storage>);
 
-impl fmt::Debug for Foreign {
+impl fmt::Debug for ApplicationStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Foreign")
+        f.write_str("ApplicationStorage")
     }
 }
 
 /// A held lock of a slot.
-struct Held {
+struct LockGuard {
     storage: Arc<dyn Storage>,
     slot: String,
 }
 
-impl Drop for Held {
+impl Drop for LockGuard {
     fn drop(&mut self) {
-        self.storage.unlock(std::mem::take(&mut self.slot));
+        let (storage, slot) = (Arc::clone(&self.storage), std::mem::take(&mut self.slot));
+        // A cancelled call drops its lock on the caller's thread, which may be the one of the user
+        // interface. The storage has no way left to report a failure.
+        thread::spawn(move || drop(storage.unlock(slot)));
     }
 }
 
-impl Foreign {
-    fn failed(&self, slot: &str, entry: Entry, error: StorageError) -> Error {
+impl ApplicationStorage {
+    fn failed(&self, slot: &str, entry: StateEntry, error: StorageError) -> Error {
         Error::StateFile { path: self.location(slot, entry), source: io::Error::other(error) }
     }
 }
 
-impl StateStorage for Foreign {
+impl StateStorage for ApplicationStorage {
     fn lock(&self, slot: &str) -> Result<StoreLock> {
-        self.0.lock(slot.to_owned()).map_err(|error| self.failed(slot, Entry::Registration, error))?;
-        Ok(StoreLock::new(Held { storage: Arc::clone(&self.0), slot: slot.to_owned() }))
+        self.0.lock(slot.to_owned()).map_err(|error| self.failed(slot, StateEntry::Registration, error))?;
+        Ok(StoreLock::new(LockGuard { storage: Arc::clone(&self.0), slot: slot.to_owned() }))
     }
 
-    fn read(&self, slot: &str, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let read = self.0.read(slot.to_owned(), entry.name().to_owned());
         let bytes = read.map_err(|error| self.failed(slot, entry, error))?.map(Zeroizing::new);
         Ok(bytes.map(|mut bytes| {
@@ -95,12 +100,12 @@ impl StateStorage for Foreign {
         }))
     }
 
-    fn replace(&self, slot: &str, entry: Entry, bytes: &[u8]) -> Result<()> {
+    fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()> {
         let replaced = self.0.replace(slot.to_owned(), entry.name().to_owned(), bytes.to_vec());
         replaced.map_err(|error| self.failed(slot, entry, error))
     }
 
-    fn remove(&self, slot: &str, entry: Entry) -> Result<()> {
+    fn remove(&self, slot: &str, entry: StateEntry) -> Result<()> {
         let removed = self.0.remove(slot.to_owned(), entry.name().to_owned());
         removed.map_err(|error| self.failed(slot, entry, error))
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use papir_ffi::{Database, Options, PapirError, Storage, StorageError};
+use papir_ffi::{Database, ErrorKind, Options, PapirError, Storage, StorageError};
 use papir_server::{Database as Served, RegistryConfig, Server, ServerConfig};
 use tempfile::TempDir;
 
@@ -50,6 +50,18 @@ struct Memory {
 }
 
 impl Memory {
+    /// The only entry with this name.
+    fn entry(&self, name: &str) -> Vec<u8> {
+        let entries = self.entries.lock().unwrap();
+        entries.iter().find(|((_, entry), _)| entry == name).unwrap().1.clone()
+    }
+
+    /// Waits until no slot is locked.
+    fn settled(&self) {
+        let locked = self.locked.lock().unwrap();
+        drop(self.unlocked.wait_while(locked, |locked| !locked.is_empty()).unwrap());
+    }
+
     fn names(&self) -> Vec<String> {
         let entries = self.entries.lock().unwrap();
         let mut names: Vec<_> = entries.keys().map(|(_, entry)| entry.clone()).collect();
@@ -65,9 +77,11 @@ impl Storage for Memory {
         Ok(())
     }
 
-    fn unlock(&self, slot: String) {
+    fn unlock(&self, slot: String) -> Result<(), StorageError> {
         assert!(self.locked.lock().unwrap().remove(&slot), "{slot} is not locked");
         self.unlocked.notify_all();
+        // Nobody waits for it.
+        Err(StorageError::Failed { reason: "the phone is locked".to_owned() })
     }
 
     fn read(&self, slot: String, entry: String) -> Result<Option<Vec<u8>>, StorageError> {
@@ -108,7 +122,8 @@ async fn keys_are_looked_up() {
     assert_eq!(costs.requests, 2);
     assert!(costs.query_bytes >= 3 * info.query_bytes && costs.answer_bytes >= 3 * info.answer_bytes);
     let keyed = database.get_index(0).await.err().unwrap();
-    assert_eq!(keyed.detail().code, "keyed");
+    let PapirError::Failed { code, .. } = keyed;
+    assert_eq!(code, "keyed");
 }
 
 #[tokio::test]
@@ -141,7 +156,7 @@ async fn a_registered_client_is_kept_in_the_applications_storage() {
     let first = open().await.unwrap();
     assert_eq!(first.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
     assert!(storage.names().contains(&"state".to_owned()), "{:?}", storage.names());
-    assert!(storage.locked.lock().unwrap().is_empty());
+    storage.settled();
     let registered = first.costs().await.registration_bytes;
     let second = open().await.unwrap();
     second.register().await.unwrap();
@@ -151,27 +166,53 @@ async fn a_registered_client_is_kept_in_the_applications_storage() {
 }
 
 #[tokio::test]
-async fn errors_have_their_group_and_code() {
+async fn a_cancelled_registration_releases_the_storage() {
+    let service = capitals("pirouette").await;
+    let storage = Arc::new(Memory::default());
+    let options = Options { passphrase: Some("secret".to_owned()), ..stored_in(&storage) };
+    let database = Database::connect(service.url.clone(), options).await.unwrap();
+    for milliseconds in [1, 20, 100] {
+        let _ = tokio::time::timeout(Duration::from_millis(milliseconds), database.register()).await;
+    }
+    assert_eq!(database.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
+    storage.settled();
+    assert_eq!(storage.entry("state")[9], 1, "encrypted under the passphrase");
+}
+
+/// The kind, the code and the text of the error of a connection with these options.
+async fn refused(url: &str, options: Options) -> (ErrorKind, String, String) {
+    let PapirError::Failed { text, kind, code, .. } =
+        Database::connect(url.to_owned(), options).await.err().unwrap();
+    (kind, code, text)
+}
+
+#[tokio::test]
+async fn errors_have_their_kind_and_code() {
     let service = capitals("simple").await;
-    let refused = |options: Options| {
-        let url = service.url.clone();
-        async move { Database::connect(url, options).await.err().unwrap() }
-    };
     let base = || stored_in(&Arc::default());
-    let error = refused(Options { database: Some("rivers".to_owned()), ..base() }).await;
-    assert!(matches!(&error, PapirError::Other { detail } if detail.code == "unknown_database"), "{error}");
-    let error = refused(Options { root: Some("00".repeat(32)), ..base() }).await;
-    assert!(matches!(&error, PapirError::Verification { detail } if detail.code == "wrong_root"), "{error}");
-    let error = refused(Options { owner: Some("nobody".to_owned()), ..base() }).await;
-    assert!(error.to_string().contains("the owner's public key"), "{error}");
+    let owner = || Some("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW".to_owned());
+    let day = Some(Duration::from_secs(86400));
+    for (options, kind, code) in [
+        (Options { database: Some("rivers".to_owned()), ..base() }, ErrorKind::Other, "unknown_database"),
+        (Options { root: Some("00".repeat(32)), ..base() }, ErrorKind::Verification, "wrong_root"),
+        (Options { owner: owner(), ..base() }, ErrorKind::Verification, "no_checkpoint"),
+        (Options { max_age: day, ..base() }, ErrorKind::Verification, "no_checkpoint"),
+        (Options { cosignatures: 1, ..base() }, ErrorKind::Verification, "no_checkpoint"),
+        (Options { owner: Some("nobody".to_owned()), ..base() }, ErrorKind::Other, "malformed"),
+        (Options { witnesses: vec!["nobody".to_owned()], ..base() }, ErrorKind::Other, "malformed"),
+        (Options { token: Some("two words".to_owned()), ..base() }, ErrorKind::Other, "bad_token"),
+    ] {
+        let found = refused(&service.url, options).await;
+        assert_eq!((found.0, found.1.as_str()), (kind, code), "{}", found.2);
+    }
     let broken = Arc::new(Memory { broken: true, ..Memory::default() });
-    let error = refused(stored_in(&broken)).await;
-    assert!(error.to_string().contains("the phone is locked"), "{error}");
+    let (_, code, text) = refused(&service.url, stored_in(&broken)).await;
+    assert!(code == "state_file" && text.contains("the phone is locked"), "{text}");
 
     let away = Options { patience: Some(Duration::ZERO), ..base() };
     let error = Database::connect("http://127.0.0.1:1".to_owned(), away).await.err().unwrap();
-    let PapirError::Network { detail } = &error else { panic!("{error}") };
-    assert!(detail.retryable && detail.status.is_none() && detail.text == error.to_string());
+    let PapirError::Failed { text, kind, retryable, status, .. } = &error;
+    assert_eq!((*kind, *retryable, *status, text), (ErrorKind::Network, true, None, &error.to_string()));
 }
 
 #[test]

@@ -4,3 +4,4 @@
 mod log;
 mod policy;
 mod support;
+mod vectors;

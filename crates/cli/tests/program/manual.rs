@@ -104,8 +104,8 @@ fn commands_of_the_pages_work() {
                 continue;
             }
             if let Some(served) = line.strip_prefix("papir serve ") {
-                let file = folder.path(served.split_whitespace().next().unwrap());
-                service = Some(Service::start(&[&file], &[]));
+                let words: Vec<&str> = served.split_whitespace().take_while(|word| *word != "#").collect();
+                service = Some(Service::start(&[&folder.path(words[0])], &words[1..]));
                 continue;
             }
             let line =

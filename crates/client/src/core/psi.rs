@@ -130,6 +130,10 @@ impl IntersectionTask<'_> {
         let info: PsiInfo = self.service.json(self.io, path::PSI).await?;
         let bad = |what: &str| unexpected(&self.service.url(path::PSI), format!("a set with {what}"));
         let kind: Kind = info.kind.parse().map_err(|_| bad("an unknown kind"))?;
+        // Only the database of a retrieval set is signed.
+        if matches!(kind, Kind::Filter) && self.settings.checkpoint.is_required() {
+            return Err(Error::NoCheckpoint { url: self.service.url(path::PSI) }.into());
+        }
         let version: Version = info.version.parse().map_err(|_| bad("an invalid version"))?;
         if info.longest_label.is_some_and(|longest| longest > MAX_LABEL_BYTES) {
             return Err(bad("labels that are too long").into());

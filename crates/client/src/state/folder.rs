@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::disk::{create_folder, failed, private, read, replace};
 use super::place::{self, Host};
 use super::public_parts::PublicParts;
-use super::storage::{Entry, StateStorage};
+use super::storage::{StateEntry, StateStorage};
 use crate::core::StoreLock;
 use crate::error::{Error, Result};
 
@@ -33,6 +33,13 @@ impl Folder {
     fn path(&self, slot: &str, extension: &str) -> Result<PathBuf> {
         Ok(self.directory()?.join(slot).with_extension(extension))
     }
+
+    fn file(&self, slot: &str, entry: StateEntry) -> Result<PathBuf> {
+        match entry {
+            StateEntry::PublicPart => Ok(PublicParts::new(self.directory()?).path(slot)),
+            _ => self.path(slot, entry.name()),
+        }
+    }
 }
 
 impl StateStorage for Folder {
@@ -47,36 +54,36 @@ impl StateStorage for Folder {
         Ok(StoreLock::new(file).at(place))
     }
 
-    fn read(&self, slot: &str, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
         match entry {
             // Without a directory, nothing is pinned.
-            Entry::Root | Entry::Owner if self.0.is_none() => Ok(None),
-            Entry::PublicPart => {
+            StateEntry::Root | StateEntry::Owner if self.0.is_none() => Ok(None),
+            StateEntry::PublicPart => {
                 Ok(PublicParts::new(self.directory()?).read(slot, limit).map(Zeroizing::new))
             }
-            _ => read(&self.path(slot, entry.name())?, limit),
+            _ => read(&self.file(slot, entry)?, limit),
         }
     }
 
-    fn replace(&self, slot: &str, entry: Entry, bytes: &[u8]) -> Result<()> {
-        if entry == Entry::PublicPart {
+    fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()> {
+        if entry == StateEntry::PublicPart {
             let directory = self.directory()?;
             return PublicParts::new(directory).keep(slot, bytes).map_err(|error| failed(directory, error));
         }
-        let (path, partial) = (self.path(slot, entry.name())?, self.path(slot, "partial")?);
+        let (path, partial) = (self.file(slot, entry)?, self.path(slot, "partial")?);
         replace(&path, &partial, &[bytes]).map_err(|error| failed(&path, error))
     }
 
-    fn remove(&self, slot: &str, entry: Entry) -> Result<()> {
-        let path = self.path(slot, entry.name())?;
+    fn remove(&self, slot: &str, entry: StateEntry) -> Result<()> {
+        let path = self.file(slot, entry)?;
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
             _ => Ok(()),
         }
     }
 
-    fn location(&self, slot: &str, entry: Entry) -> PathBuf {
-        self.path(slot, entry.name()).unwrap_or_default()
+    fn location(&self, slot: &str, entry: StateEntry) -> PathBuf {
+        self.file(slot, entry).unwrap_or_default()
     }
 }
 

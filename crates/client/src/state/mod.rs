@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `sealed` | the format of a registration: with a checksum, or encrypted under a passphrase |
-//! | `storage` | what a storage does; the entries of a slot |
+//! | `storage` | the trait `StateStorage`, and a slot's entries |
 //! | `slot` | the state of one database in a storage |
 //! | `folder` | storage in files: locked, replaced atomically, durable; the default directory |
 //! | `place` | the place of the files, which their state is bound to |
@@ -32,7 +32,7 @@ use slot::Slot;
 
 pub use folder::default_state_directory;
 pub use sealed::Passphrase;
-pub use storage::{Entry, StateStorage};
+pub use storage::{StateEntry, StateStorage};
 
 pub(crate) use sealed::{OpenError, parse, write};
 

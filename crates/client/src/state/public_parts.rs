@@ -38,8 +38,7 @@ impl PublicParts {
         Self { folder: directory.join(FOLDER), most_files: MAX_FILES, most_bytes: MAX_BYTES }
     }
 
-    /// The copy of this slot, at most `limit` bytes of it; `None` if it is
-    /// missing or damaged.
+    /// The copy of this slot, at most `limit` bytes of it; `None` if it is missing or damaged.
     pub(super) fn read(&self, slot: &str, limit: u64) -> Option<Vec<u8>> {
         let file = File::open(self.path(slot)).ok()?;
         let mut head = [0; MAGIC.len() + HASH];
@@ -101,7 +100,7 @@ impl PublicParts {
         Ok(())
     }
 
-    fn path(&self, slot: &str) -> PathBuf {
+    pub(super) fn path(&self, slot: &str) -> PathBuf {
         self.folder.join(slot).with_extension("part")
     }
 }

@@ -4,7 +4,7 @@ use papir_lookup::Root;
 use zeroize::Zeroizing;
 
 use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
-use super::storage::{Entry, StateStorage};
+use super::storage::{StateEntry, StateStorage};
 use crate::core::{PinnedOwner, SavedRegistration, StoreAction, StoreLock, Stored};
 use crate::error::{Error, Result};
 
@@ -47,21 +47,23 @@ impl<'a> Slot<'a> {
             StoreAction::Read => Stored::Registration(self.registration()?),
             StoreAction::Write(saved) => done(self.keep_registration(&saved)?),
             StoreAction::Forget => done(self.forget()?),
-            StoreAction::KeepKeys(keys) => done(self.replace(Entry::Keys, &keys)?),
+            StoreAction::KeepKeys(keys) => done(self.replace(StateEntry::Keys, &keys)?),
             StoreAction::Keys(length) => Stored::Bytes(self.keys(length)?),
-            StoreAction::DropKeys => done(self.storage.remove(&self.name, Entry::Keys)?),
-            StoreAction::HasRoot => Stored::Found(self.read(Entry::Root, ROOT_BYTES)?.is_some()),
+            StoreAction::DropKeys => done(self.storage.remove(&self.name, StateEntry::Keys)?),
+            StoreAction::HasRoot => Stored::Found(self.read(StateEntry::Root, ROOT_BYTES)?.is_some()),
             StoreAction::Root => Stored::Root(self.root()?),
-            StoreAction::Pin(root) => done(self.replace(Entry::Root, format!("{root}\n").as_bytes())?),
+            StoreAction::Pin(root) => done(self.replace(StateEntry::Root, format!("{root}\n").as_bytes())?),
             StoreAction::Owner => Stored::Owner(self.owner()?),
-            StoreAction::KeepOwner(owner) => done(self.replace(Entry::Owner, owner.encode().as_bytes())?),
-            StoreAction::Filter(limit) => Stored::Bytes(self.bytes(Entry::Filter, limit)?),
+            StoreAction::KeepOwner(owner) => {
+                done(self.replace(StateEntry::Owner, owner.encode().as_bytes())?)
+            }
+            StoreAction::Filter(limit) => Stored::Bytes(self.bytes(StateEntry::Filter, limit)?),
             StoreAction::KeepFilter(bytes) => {
                 let _lock = self.lock()?;
-                done(self.replace(Entry::Filter, &bytes)?)
+                done(self.replace(StateEntry::Filter, &bytes)?)
             }
-            StoreAction::PublicPart(limit) => Stored::Bytes(self.bytes(Entry::PublicPart, limit)?),
-            StoreAction::KeepPublicPart(bytes) => done(self.replace(Entry::PublicPart, &bytes)?),
+            StoreAction::PublicPart(limit) => Stored::Bytes(self.bytes(StateEntry::PublicPart, limit)?),
+            StoreAction::KeepPublicPart(bytes) => done(self.replace(StateEntry::PublicPart, &bytes)?),
         })
     }
 
@@ -70,62 +72,62 @@ impl<'a> Slot<'a> {
     }
 
     fn registration(&self) -> Result<Option<SavedRegistration>> {
-        let Some(bytes) = self.read(Entry::Registration, MAX_BYTES)? else {
+        let Some(bytes) = self.read(StateEntry::Registration, MAX_BYTES)? else {
             return Ok(None);
         };
-        let path = self.storage.location(&self.name, Entry::Registration);
+        let path = self.storage.location(&self.name, StateEntry::Registration);
         sealed::parse(&bytes, self.passphrase).map(Some).map_err(|error| match error {
             OpenError::NoPassphrase => Error::Passphrase { path, reason: "a passphrase is required" },
             OpenError::WrongPassphrase => {
-                Error::Passphrase { path, reason: "the passphrase is wrong, or the file was modified" }
+                Error::Passphrase { path, reason: "the passphrase is wrong, or the state was modified" }
             }
             OpenError::Core(source) => Error::State { path, source },
         })
     }
 
     fn keep_registration(&self, saved: &SavedRegistration) -> Result<()> {
-        self.replace(Entry::Registration, &sealed::write(saved, self.passphrase)?)
+        self.replace(StateEntry::Registration, &sealed::write(saved, self.passphrase)?)
     }
 
     fn forget(&self) -> Result<()> {
-        self.storage.remove(&self.name, Entry::Keys)?;
-        self.storage.remove(&self.name, Entry::Registration)
+        self.storage.remove(&self.name, StateEntry::Keys)?;
+        self.storage.remove(&self.name, StateEntry::Registration)
     }
 
     /// The keys that are being uploaded; `None` unless they have exactly `length` bytes.
     fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
-        let keys = self.bytes(Entry::Keys, length.saturating_add(1))?;
+        let keys = self.bytes(StateEntry::Keys, length.saturating_add(1))?;
         Ok(keys.filter(|keys| keys.len() as u64 == length))
     }
 
     fn root(&self) -> Result<Option<Root>> {
-        let Some(bytes) = self.read(Entry::Root, ROOT_BYTES)? else {
+        let Some(bytes) = self.read(StateEntry::Root, ROOT_BYTES)? else {
             return Ok(None);
         };
         let root = String::from_utf8_lossy(&bytes).trim().parse();
-        root.map(Some).map_err(|source| self.damaged(Entry::Root, source))
+        root.map(Some).map_err(|source| self.damaged(StateEntry::Root, source))
     }
 
     fn owner(&self) -> Result<Option<PinnedOwner>> {
-        let Some(bytes) = self.read(Entry::Owner, OWNER_BYTES)? else {
+        let Some(bytes) = self.read(StateEntry::Owner, OWNER_BYTES)? else {
             return Ok(None);
         };
-        PinnedOwner::decode(&bytes).map(Some).map_err(|source| self.damaged(Entry::Owner, source))
+        PinnedOwner::decode(&bytes).map(Some).map_err(|source| self.damaged(StateEntry::Owner, source))
     }
 
-    fn damaged(&self, entry: Entry, source: papir_core::Error) -> Error {
+    fn damaged(&self, entry: StateEntry, source: papir_core::Error) -> Error {
         Error::State { path: self.storage.location(&self.name, entry), source }
     }
 
-    fn bytes(&self, entry: Entry, limit: u64) -> Result<Option<Vec<u8>>> {
+    fn bytes(&self, entry: StateEntry, limit: u64) -> Result<Option<Vec<u8>>> {
         Ok(self.read(entry, limit)?.map(|mut bytes| std::mem::take(&mut *bytes)))
     }
 
-    fn read(&self, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    fn read(&self, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
         self.storage.read(&self.name, entry, limit)
     }
 
-    fn replace(&self, entry: Entry, bytes: &[u8]) -> Result<()> {
+    fn replace(&self, entry: StateEntry, bytes: &[u8]) -> Result<()> {
         self.storage.replace(&self.name, entry, bytes)
     }
 }
@@ -165,7 +167,7 @@ mod tests {
     }
 
     /// The path of an entry's file.
-    fn path(slot: &Slot<'_>, entry: Entry) -> PathBuf {
+    fn path(slot: &Slot<'_>, entry: StateEntry) -> PathBuf {
         slot.storage.location(&slot.name, entry)
     }
 
@@ -215,7 +217,7 @@ mod tests {
         let pin = PinnedOwner::decode(format!("{text}{}\n", "1f".repeat(32)).as_bytes()).unwrap();
         slot.perform(StoreAction::KeepOwner(pin.clone())).unwrap();
         assert_eq!(slot.owner().unwrap(), Some(pin));
-        let path = path(&slot, Entry::Owner);
+        let path = path(&slot, StateEntry::Owner);
         fs::write(&path, &text).unwrap();
         assert_eq!(slot.owner().err().unwrap().code(), "state");
         assert_eq!(fs::read(&path).unwrap(), text.as_bytes());
@@ -229,7 +231,7 @@ mod tests {
         let open = |passphrase| Slot::new(&storage, IDENTITY, passphrase);
         let held = open(None).lock().unwrap();
         open(Some(&right)).keep_registration(&registration(b"one")).unwrap();
-        let path = path(&open(None), Entry::Registration);
+        let path = path(&open(None), StateEntry::Registration);
         let before = fs::read(&path).unwrap();
         drop(held);
         for passphrase in [None, Some(&wrong)] {

@@ -10,7 +10,8 @@ use crate::error::Result;
 
 /// One part of the state that is kept for a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Entry {
+#[non_exhaustive]
+pub enum StateEntry {
     /// The registration, with the client's secrets.
     Registration,
     /// Keys while they are uploaded.
@@ -25,7 +26,7 @@ pub enum Entry {
     PublicPart,
 }
 
-impl Entry {
+impl StateEntry {
     /// A short stable name, also the extension of its file.
     pub fn name(self) -> &'static str {
         match self {
@@ -42,11 +43,15 @@ impl Entry {
 /// Storage of client state. A slot has the entries of one database; its name is 32 hexadecimal
 /// digits and does not reveal the service.
 ///
+/// Registrations, keys, roots and owner's keys are changed with the slot's lock held. Everything may be
+/// read without it, and a public part is also replaced without it, by several threads at once.
+///
 /// A registered client must never use a part of its state twice, so a copy of an earlier state must
 /// not come back: keep the storage out of backups and synchronization.
 pub trait StateStorage: Debug + Send + Sync {
     /// Waits until no other process or thread holds the slot's lock, and takes it. The lock has a
-    /// [place](StoreLock::at) if the storage can tell one.
+    /// [place](StoreLock::at) if the storage has one; a copy elsewhere is then not used. Copies of a
+    /// storage without places are detected by the service only, when a ticket is used again.
     ///
     /// # Errors
     /// The storage fails.
@@ -56,22 +61,22 @@ pub trait StateStorage: Debug + Send + Sync {
     ///
     /// # Errors
     /// The storage fails.
-    fn read(&self, slot: &str, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>>;
+    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>>;
 
     /// Stores an entry, or replaces it as a whole. It is durable on return, except for a public part.
     ///
     /// # Errors
     /// The storage fails. The earlier entry is then unchanged.
-    fn replace(&self, slot: &str, entry: Entry, bytes: &[u8]) -> Result<()>;
+    fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()>;
 
     /// Removes an entry, if there is one.
     ///
     /// # Errors
     /// The storage fails.
-    fn remove(&self, slot: &str, entry: Entry) -> Result<()>;
+    fn remove(&self, slot: &str, entry: StateEntry) -> Result<()>;
 
     /// The location of an entry, for messages.
-    fn location(&self, slot: &str, entry: Entry) -> PathBuf {
+    fn location(&self, slot: &str, entry: StateEntry) -> PathBuf {
         PathBuf::from(format!("{slot}.{}", entry.name()))
     }
 }

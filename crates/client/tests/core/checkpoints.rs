@@ -1,17 +1,18 @@
 //! Signed checkpoints: fetched before any query, pinned, and refused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::{Certificate, Kind, Seen, SigningKey, VerifyingKey, cosign};
 use papir_client::Error;
-use papir_client::core::{CheckpointSettings, Pin, PinnedOwner, Settings};
+use papir_client::core::{CheckpointSettings, Pin, PinnedOwner, Response, Service, Settings, Step, psi};
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
 use papir_lookup::{Root, Wanted};
 use papir_protocol::DeltaInfo;
 use papir_schemes::registry;
 
-use crate::peer::{EPOCH, Peer, Reply, record, records, rng, short};
+use crate::peer::{EPOCH, FixedPlatform, Peer, Reply, record, records, rng, short};
 use crate::signing::{append_delta, owner, sign, signed};
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
@@ -320,4 +321,21 @@ fn a_service_that_hides_a_delta_is_refused() {
     let error = peer.open(pinning()).map(drop).unwrap_err();
     assert_eq!(error.code(), "checkpoint_delta", "{error}");
     assert_eq!(events(&peer), FETCHES);
+}
+
+/// Only the database of a retrieval set is signed. The service says which kind its set has.
+#[test]
+fn a_filter_is_refused_if_a_checkpoint_is_required() {
+    let service = Service::new("https://papir.example", None, false, Arc::new(FixedPlatform::default()));
+    let settings = given(owner(1).public());
+    let Step::Send(request, then) = psi::intersect(service.unwrap(), settings, vec!["element"]).start()
+    else {
+        panic!("the set is described first");
+    };
+    assert_eq!(request.path, "/v1/psi");
+    let set =
+        r#"{"kind":"filter","version":"0000000000000001","elements":9,"max_elements":9,"filter_bytes":99}"#;
+    let reply = Response { status: 200, headers: Vec::new(), body: Ok(set.as_bytes().to_vec()) };
+    let Step::Done(refused) = then.resume(Ok(reply)) else { panic!("another request was sent") };
+    assert!(matches!(refused.err().unwrap(), Error::NoCheckpoint { .. }));
 }

@@ -15,7 +15,7 @@ use crate::support::tap::{Tap, Verdict};
 use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::zip::{ZIP, zip};
 use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
-use papir_client::{Connection, Entry, Options, Passphrase, Schemes};
+use papir_client::{Connection, Options, Passphrase, Schemes, StateEntry};
 use papir_core::erased::Erased;
 use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
@@ -124,7 +124,9 @@ fn state_persists_in_a_storage_of_the_application<C: AnyConnection>() {
         assert_eq!(connection.get_index(round).unwrap(), record(round));
         connection = open();
     }
-    assert!(memory.entries().contains(&Entry::Registration) && !memory.entries().contains(&Entry::Keys));
+    assert!(
+        memory.entries().contains(&StateEntry::Registration) && !memory.entries().contains(&StateEntry::Keys)
+    );
     assert!(!directory.exists());
     // What is not stored is not used: no query leaves.
     memory.broken.store(true, Ordering::Relaxed);

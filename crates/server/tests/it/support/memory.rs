@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use papir_client::core::StoreLock;
-use papir_client::{Entry, Error, Result, StateStorage};
+use papir_client::{Error, Result, StateEntry, StateStorage};
 use zeroize::Zeroizing;
 
 /// A storage in memory, which fails to write while `broken` is set. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    entries: Arc<Mutex<HashMap<(String, Entry), Vec<u8>>>>,
+    entries: Arc<Mutex<HashMap<(String, StateEntry), Vec<u8>>>>,
     locks: Arc<(Mutex<HashSet<String>>, Condvar)>,
     pub broken: Arc<AtomicBool>,
 }
@@ -30,7 +30,7 @@ impl Drop for Held {
 
 impl Memory {
     /// The entries of all slots, in no order.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<StateEntry> {
         self.entries.lock().unwrap().keys().map(|(_, entry)| *entry).collect()
     }
 }
@@ -43,13 +43,13 @@ impl StateStorage for Memory {
         Ok(StoreLock::new(Held(self.clone(), slot.to_owned())))
     }
 
-    fn read(&self, slot: &str, entry: Entry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let entries = self.entries.lock().unwrap();
         let bytes = entries.get(&(slot.to_owned(), entry)).cloned();
         Ok(bytes.map(|bytes| Zeroizing::new(bytes.into_iter().take(limit as usize).collect())))
     }
 
-    fn replace(&self, slot: &str, entry: Entry, bytes: &[u8]) -> Result<()> {
+    fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()> {
         if self.broken.load(Ordering::Relaxed) {
             return Err(Error::StateFile { path: PathBuf::new(), source: io::Error::other("full") });
         }
@@ -57,7 +57,7 @@ impl StateStorage for Memory {
         Ok(())
     }
 
-    fn remove(&self, slot: &str, entry: Entry) -> Result<()> {
+    fn remove(&self, slot: &str, entry: StateEntry) -> Result<()> {
         self.entries.lock().unwrap().remove(&(slot.to_owned(), entry));
         Ok(())
     }

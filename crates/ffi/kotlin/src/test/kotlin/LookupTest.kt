@@ -3,7 +3,6 @@ import java.time.Duration
 import kotlin.test.Test
 import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
-import kotlin.test.assertIs
 import kotlin.test.assertNull
 import kotlin.test.assertTrue
 import kotlinx.coroutines.cancelAndJoin
@@ -12,6 +11,7 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.io.TempDir
 import papir.Database
+import papir.ErrorKind
 import papir.Options
 import papir.PapirException
 import papir.Storage
@@ -34,8 +34,8 @@ class LookupTest {
                 val info = database.info()
                 assertEquals("inspire", info.scheme)
                 assertEquals(3uL, database.costs().requests)
-                val keyed = assertFailsWith<PapirException.Other> { database.getIndex(0u) }
-                assertEquals("keyed", keyed.detail.code)
+                val keyed = assertFailsWith<PapirException.Failed> { database.getIndex(0u) }
+                assertEquals("keyed", keyed.code)
             }
         }
     }
@@ -59,18 +59,19 @@ class LookupTest {
     @Test
     fun `errors are exceptions with a code`() = runBlocking {
         val away = Options(patience = Duration.ZERO, storage = Memory())
-        val refused = assertFailsWith<PapirException.Network> { Database.connect("http://127.0.0.1:1", away) }
-        assertTrue(refused.detail.retryable && refused.detail.code == "transport", refused.detail.text)
+        val refused = assertFailsWith<PapirException.Failed> { Database.connect("http://127.0.0.1:1", away) }
+        assertEquals(ErrorKind.NETWORK, refused.kind, refused.text)
+        assertTrue(refused.retryable && refused.code == "transport", refused.text)
         Service(folder).use { service ->
             val unknown = Options(database = "rivers", storage = Memory())
-            val error = assertFailsWith<PapirException.Other> { Database.connect(service.url, unknown) }
-            assertEquals("unknown_database", error.detail.code)
-            for (failing in listOf(failing { throw StorageException.Failed("the phone is locked") },
-                failing { error("the phone is locked") })) {
-                val failed = assertIs<PapirException>(runCatching {
-                    Database.connect(service.url, Options(storage = failing))
-                }.exceptionOrNull())
-                assertTrue("the phone is locked" in failed.message.orEmpty(), failed.message)
+            val error = assertFailsWith<PapirException.Failed> { Database.connect(service.url, unknown) }
+            assertEquals("unknown_database", error.code)
+            val declared = failing { throw StorageException.Failed("the phone is locked") }
+            val undeclared = failing { error("the phone is locked") }
+            for (storage in listOf(declared, undeclared)) {
+                val options = Options(storage = storage)
+                val failed = assertFailsWith<PapirException.Failed> { Database.connect(service.url, options) }
+                assertTrue("the phone is locked" in failed.text, failed.text)
             }
         }
     }
@@ -81,13 +82,19 @@ class LookupTest {
     }
 
     @Test
-    fun `a cancelled lookup leaves the database usable`() = runBlocking {
-        Service(folder).use { service ->
-            Database.connect(service.url, Options(storage = Memory())).use { database ->
-                val lookup = launch { database.text("apple") }
-                delay(1)
-                lookup.cancelAndJoin()
-                assertEquals("a fruit", database.text("apple"))
+    fun `a cancelled registration leaves the database and its storage usable`() = runBlocking {
+        Service(folder, scheme = "pirouette").use { service ->
+            val memory = object : Storage by Memory() {
+                // Nobody waits for it.
+                override fun unlock(slot: String) = error("the phone is locked")
+            }
+            for (storage in listOf(Memory(), memory)) {
+                Database.connect(service.url, Options(storage = storage)).use { database ->
+                    val registration = launch { database.register() }
+                    delay(20)
+                    registration.cancelAndJoin()
+                    if (storage is Memory) assertEquals("a fruit", database.text("apple"))
+                }
             }
         }
     }
