@@ -10,10 +10,13 @@ use papir_client::core::StoreLock;
 use papir_client::{Error, Result, StateEntry, StateStorage};
 use zeroize::Zeroizing;
 
+/// The entries of slots by the slots' names.
+type Entries = HashMap<(String, StateEntry), Vec<u8>>;
+
 /// A storage in memory, which fails to write while `broken` is set. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    entries: Arc<Mutex<HashMap<(String, StateEntry), Vec<u8>>>>,
+    entries: Arc<Mutex<Entries>>,
     locks: Arc<(Mutex<HashSet<String>>, Condvar)>,
     pub broken: Arc<AtomicBool>,
 }
