@@ -43,8 +43,8 @@ impl Options {
     /// The service, and the settings of a session.
     ///
     /// # Errors
-    /// Those of [`Service::new`] and [`Token::new`], and [`papir_core::Error::Malformed`] for a root or a key
-    /// that does not parse.
+    /// [`papir_core::Error::Malformed`] for a root or a key that does not parse, and the errors of
+    /// [`Service::new`] and [`Token::new`].
     pub(crate) fn service_and_settings(&self) -> Result<(Service, Settings)> {
         let token = self.token.as_ref().map(|text| Token::new(text)).transpose()?;
         let service = Service::new(&self.url, token, self.insecure_http, Arc::new(Page))?;

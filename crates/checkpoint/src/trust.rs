@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Whether each of three keys may sign, whichever of them is trusted.
+    /// Returns which of three keys may sign, and checks that this does not depend on the trusted one.
     fn valid_of_three(keys: &[SigningKey; 3], certificates: &[Certificate], now: u64) -> [bool; 3] {
         let [first, second, third] = keys.each_ref().map(|trusted| {
             let signers = signers(&trusted.public(), certificates, "words", (now, now));

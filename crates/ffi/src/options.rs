@@ -77,7 +77,7 @@ impl Options {
     /// The client's options.
     ///
     /// # Errors
-    /// Those of [`Token::new`], and [`Error::Malformed`] for a root or a key that does not parse.
+    /// [`Error::Malformed`] for a root or a key that does not parse, and the errors of [`Token::new`].
     pub(crate) fn into_client_options(self) -> Result<papir_client::Options> {
         // First, since secrets are erased by their types.
         let token = self.token.map(Zeroizing::new);

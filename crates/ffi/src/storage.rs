@@ -38,7 +38,7 @@ pub trait Storage: Send + Sync {
     /// Waits until nothing else holds the slot's lock, in this process or another, and takes it.
     fn lock(&self, slot: String) -> Result<(), StorageError>;
 
-    /// Releases the lock, on another thread than that of `lock`.
+    /// Releases the lock, mostly on another thread than that of `lock`.
     fn unlock(&self, slot: String) -> Result<(), StorageError>;
 
     /// Reads an entry; none if it is missing. Its name is one of `state`, `keys`, `root`, `owner`,
@@ -70,10 +70,13 @@ struct LockGuard {
 
 impl Drop for LockGuard {
     fn drop(&mut self) {
-        let (storage, slot) = (Arc::clone(&self.storage), std::mem::take(&mut self.slot));
         // A cancelled call drops its lock on the caller's thread, which may be the one of the user
         // interface. The storage has no way left to report a failure.
-        thread::spawn(move || drop(storage.unlock(slot)));
+        let (storage, slot) = (Arc::clone(&self.storage), self.slot.clone());
+        let spawned = thread::Builder::new().spawn(move || drop(storage.unlock(slot)));
+        if spawned.is_err() {
+            let _ = self.storage.unlock(self.slot.clone());
+        }
     }
 }
 

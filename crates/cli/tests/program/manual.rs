@@ -25,10 +25,24 @@ fn commands(page: &str) -> String {
     page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
-/// The search path for commands, in which this build of the program comes first.
-fn search_path() -> String {
+/// Runs a script in a folder with this build of the program. Returns what it prints; if it fails, with
+/// its errors.
+fn bash(folder: &Folder, script: &str) -> Result<String, String> {
     let program = Path::new(env!("CARGO_BIN_EXE_papir")).parent().unwrap();
-    format!("{}:{}", program.display(), std::env::var("PATH").unwrap())
+    let search_path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(folder.path("."))
+        .env("PATH", search_path)
+        .env("XDG_DATA_HOME", folder.path("data"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    match output.status.success() {
+        true => Ok(printed),
+        false => Err(format!("{printed}\n{}", String::from_utf8_lossy(&output.stderr))),
+    }
 }
 
 /// Creates the files that the page assumes.
@@ -67,17 +81,9 @@ fn commands_of_the_manual_work() {
     let page = std::fs::read_to_string(root().join("docs/operate.md")).unwrap();
     // The script ends at the first failure, and kills its background processes when it ends.
     let script = format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", commands(&page));
-    let output = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(folder.path("."))
-        .env("PATH", search_path())
-        .env("XDG_DATA_HOME", folder.path("data"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let run = bash(&folder, &script);
     let served = std::fs::read_to_string(folder.path("served.log")).unwrap_or_default();
-    assert!(output.status.success(), "{out}\n{err}\n{served}");
+    let out = run.unwrap_or_else(|output| panic!("{output}\n{served}"));
     for part in [
         "meaning-7{\"key\":\"key-7\",\"value\":\"meaning-7\"}",
         "{\"key\":\"no-such-key\",\"value\":null}",
@@ -110,17 +116,7 @@ fn commands_of_the_pages_work() {
             }
             let line =
                 service.as_ref().map_or(line.to_owned(), |service| line.replace(ADDRESS, &service.url));
-            let output = Command::new("bash")
-                .args(["-c", &line])
-                .current_dir(folder.path("."))
-                .env("PATH", search_path())
-                .env("XDG_DATA_HOME", folder.path("data"))
-                .stdin(Stdio::null())
-                .output()
-                .unwrap();
-            let (out, err) =
-                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-            assert!(output.status.success(), "{page}: {line}\n{out}\n{err}");
+            bash(&folder, &line).unwrap_or_else(|output| panic!("{page}: {line}\n{output}"));
             run += 1;
         }
     }
