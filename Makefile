@@ -24,8 +24,11 @@ demo-ray: wheel ## Four shards of a database on this machine, behind Ray Serve; 
 	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
 	RAY_USAGE_STATS_ENABLED=0 $(TOOLS)/ray/bin/python python/demo/ray_demo.py target/release/papir demo/data/common-passwords.csv
 
+# Many tests wait for a process, a service or the disk, so there are more of them than processors.
+TEST_THREADS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+
 test: lint ## Everything that must hold before a commit: lint, then the tests of every crate.
-	$(CARGO) test --locked --workspace
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --workspace
 	$(MAKE) js-test
 
 test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.

@@ -321,9 +321,8 @@ fn wrong_records_are_not_correct() {
     let records = Synthetic::new(300, 8).unwrap();
     let faulty = Faulty(records);
     assert_ne!(read_record(&records, 7).unwrap(), read_record(&faulty, 7).unwrap());
-    // A ticket of zipdouble takes seconds per byte of a record. Its answers are compared in the
-    // same way as those of the other schemes.
-    for name in schemes::names().unwrap().into_iter().filter(|name| *name != "zipdouble") {
+    // The answers of all schemes are compared in the same way: some that take little time.
+    for name in ["simple", "inspire", "simple-batch", "depir", "download"] {
         let scheme = schemes::by_name(name).unwrap();
         let choice = Choice::Goal(Goal::Balanced);
         let wrong = Plan { records: &faulty, expected: &records, choice, effort: EFFORT };
@@ -335,6 +334,7 @@ fn wrong_records_are_not_correct() {
 }
 
 #[test]
+#[ignore = "long"]
 fn zipdouble_is_measured() {
     let line = "zipdouble --records 300 --record-bytes 1 --runs 1 --hold --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
@@ -352,6 +352,7 @@ fn a_database_of_one_record_is_measured() {
 }
 
 #[test]
+#[ignore = "long"]
 fn phase_zero_is_measured_beside_the_papers() {
     let report =
         papir_bench::phase0::measure(papir_bench::phase0::Config::TINY, EFFORT, &NoProgress).unwrap();

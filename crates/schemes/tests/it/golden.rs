@@ -106,13 +106,13 @@ golden! {
         "48a9fe0e2e1808b9",
         "145fee9f51640f1d",
     ];
-    zipdouble: 15_000, 2, [
-        "f8d9e0cacf9ca54b",
-        "73321a2c2dd92f45",
-        "5e2dfdb231b2d529",
-        "ff0d4e2b7e301526",
+    zipdouble: 300, 1, [
+        "e0d4ebd8cfb32ceb",
+        "f54abcc4a3e2f05a",
+        "e0caff141e8de144",
+        "0d738169398f0f3b",
         "4306fe3b8b3e380f",
-        "fa1dc5c09f4d6107",
+        "f33d62ef183c7b91",
         "658d5617148e0a56",
     ];
     inspire_batch: 300, 100, [

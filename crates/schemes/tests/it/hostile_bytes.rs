@@ -11,7 +11,7 @@ use papir_core::sections::{MemorySections, SectionSink, SectionSource};
 use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
 use rayon::prelude::*;
 
-const ROUNDS: usize = 150;
+const ROUNDS: usize = 60;
 
 fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedServer> {
     // Records of 30 bytes; of one byte for schemes limited to short records, and for depir, which
@@ -101,7 +101,7 @@ fn hostile_messages(scheme: &dyn ErasedScheme) {
     let answer = server.answer(peer.session(sent.ticket.as_ref()), &sent.query).unwrap();
     // Slow answers: zipdouble's has thousands of rows for each byte, depir's thousands of indices.
     let slow = scheme.name().starts_with("zipdouble") || scheme.name() == "depir";
-    for _ in 0..if slow { ROUNDS / 10 } else { ROUNDS } {
+    for _ in 0..if slow { ROUNDS / 6 } else { ROUNDS } {
         let public = reseal(&server.public(), Kind::Public, server, scheme.id(), &mut rng);
         drop(scheme.client(&public));
         let bad = reseal(&sent.query, Kind::Query, server, scheme.id(), &mut rng);
@@ -126,7 +126,7 @@ fn hostile_sections(scheme: &dyn ErasedScheme) {
     let mut good = MemorySections::default();
     server.save(&mut good).unwrap();
     let names: Vec<String> = good.names().map(str::to_owned).collect();
-    for name in names.iter().cycle().take(8 * names.len()) {
+    for name in names.iter().cycle().take(4 * names.len()) {
         let mut bad = MemorySections::default();
         for other in &names {
             let bytes = good.get(other).unwrap();

@@ -116,6 +116,7 @@ fn more_points_than_one_variable_has() {
 
 /// Interpolations that the search picks at full degree, also with t above the number of elements.
 #[test]
+#[ignore = "long"]
 fn every_interpolation_at_full_degree() {
     let shape = Shape::of_bytes(150, 2000).unwrap();
     for sizes in [&[][..], &[3], &[5], &[12], &[4, 8]] {

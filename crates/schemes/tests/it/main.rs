@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod candidates;
-mod compile_fail;
+
 mod conformance;
 mod failure;
 mod golden;
@@ -19,6 +19,7 @@ mod on_device;
 mod packed_double;
 mod packed_simple;
 mod pages;
+mod secrets;
 mod shards;
 mod short;
 mod suite_finds_faults;

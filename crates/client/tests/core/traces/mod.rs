@@ -94,8 +94,9 @@ fn some_of_the_scripts(name: &str) {
     // A session with zipdouble is one with zip whose tickets take much longer.
     let one_in = match name {
         "simple" => 1,
-        "zip" | "pirouette" | "pirouette_encrypted" | "respire" => 5,
-        "zipdouble" => 12,
+        "inspire2" | "simpleypir" | "zip" | "pirouette_encrypted" | "respire" => 5,
+        "pirouette" => 8,
+        "zipdouble" => 16,
         _ => 3,
     };
     let some = all.filter(|(index, _)| index % one_in == listed % one_in);

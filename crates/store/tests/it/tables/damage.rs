@@ -7,22 +7,23 @@ use rand_core::Rng;
 use crate::common::{folder, keyed, rng, run};
 
 /// Builds from truncated and damaged files. A build may miss damage, but it must neither panic nor
-/// hang. It must report truncation if `finds_truncation`.
-fn survives(path: &Path, values: &[&str], finds_truncation: bool) {
+/// hang. It must report truncation if `finds_truncation`. Each of `rounds` truncates a file once and
+/// damages seven.
+fn survives(path: &Path, values: &[&str], finds_truncation: bool, rounds: usize) {
     let whole = std::fs::read(path).unwrap();
     let mut options = keyed(path, "k", values);
     options.skip_bad = u64::MAX;
     run(&options).unwrap();
     let mut random = rng(9);
     let mut below = |most: usize| random.next_u64() as usize % most;
-    for _ in 0..60 {
+    for _ in 0..rounds {
         let length = below(whole.len());
         std::fs::write(path, &whole[..length]).unwrap();
         let truncated = run(&options);
         assert!(truncated.is_err() || !finds_truncation, "{length} bytes of {}", whole.len());
     }
     let mut found = 0;
-    for _ in 0..400 {
+    for _ in 0..7 * rounds {
         let mut bytes = whole.clone();
         for _ in 0..=below(4) {
             let place = below(bytes.len());
@@ -37,9 +38,26 @@ fn survives(path: &Path, values: &[&str], finds_truncation: bool) {
     assert!(found > 0, "no damage was found");
 }
 
-#[cfg(feature = "parquet")]
 #[test]
-fn damaged_parquet() {
+fn damaged_files() {
+    all_survive(10);
+}
+
+#[test]
+#[ignore = "long"]
+fn many_damaged_files() {
+    all_survive(60);
+}
+
+fn all_survive(rounds: usize) {
+    #[cfg(feature = "parquet")]
+    damaged_parquet(rounds);
+    #[cfg(feature = "sqlite")]
+    damaged_sqlite(rounds);
+}
+
+#[cfg(feature = "parquet")]
+fn damaged_parquet(rounds: usize) {
     use parquet::basic::Compression;
     use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 
@@ -59,13 +77,12 @@ fn damaged_parquet() {
     for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())]
     {
         parquet_file::write(&path, schema, std::slice::from_ref(&columns), compression);
-        survives(&path, &["v", "l"], true);
+        survives(&path, &["v", "l"], true, rounds);
     }
 }
 
 #[cfg(feature = "sqlite")]
-#[test]
-fn damaged_sqlite() {
+fn damaged_sqlite(rounds: usize) {
     let folder = folder();
     let path = super::sqlite::write(
         folder.path(),
@@ -74,5 +91,5 @@ fn damaged_sqlite() {
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
         INSERT INTO t SELECT 'key-' || i, i * 1.5, randomblob(0) || hex(zeroblob(i % 90)) FROM n;",
     );
-    survives(&path, &["v", "w"], false);
+    survives(&path, &["v", "w"], false, rounds);
 }
