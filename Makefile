@@ -78,7 +78,7 @@ arm-test: arm-tools ## The kernels' tests for aarch64, in an emulator (qemu-user
 	$(ARM_ENVIRONMENT) $(CARGO) test --locked --release --target $(ARM) -p papir-kernels --lib --test it
 
 python-test: tools ## The tests of the Python package, in an environment of their own.
-	$(CARGO) test --locked --workspace the_package -- --include-ignored
+	$(CARGO) test --locked --workspace the_package
 
 wheel: tools ## A wheel of the Python package, in target/wheels.
 	@test -x $(TOOLS)/maturin/bin/maturin \
@@ -300,6 +300,8 @@ arm-tools: tools
 	@command -v qemu-aarch64 >/dev/null || { $(APT_INSTALL) qemu-user >/dev/null 2>&1; } \
 	  || { echo "the tests for aarch64 need qemu-aarch64: install it (apt-get install qemu-user)" >&2; exit 1; }
 
+PYTHON_WORKS = $${PAPIR_PYTHON:-python3} -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'
+
 test-tools: tools
 	@missing=; \
 	$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt >/dev/null 2>&1 \
@@ -308,6 +310,8 @@ test-tools: tools
 	  || missing="$$missing clippy (rustup component add clippy)"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
 	  || { $(APT_INSTALL) postgresql >/dev/null 2>&1; } || missing="$$missing PostgreSQL (apt-get install postgresql)"; \
+	$(PYTHON_WORKS) 2>/dev/null || { $(APT_INSTALL) python3-venv >/dev/null 2>&1 && $(PYTHON_WORKS) 2>/dev/null; } \
+	  || missing="$$missing Python 3.11 or later with venv (apt-get install python3-venv, or set PAPIR_PYTHON)"; \
 	command -v curl >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q curl >/dev/null 2>&1; } \
 	  || missing="$$missing curl"; \
 	test -z "$$missing" || { echo "the tests need, and do not find:$$missing" >&2; exit 1; }

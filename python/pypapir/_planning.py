@@ -86,6 +86,8 @@ class DividedPlan:
     shards: list[ShardOffer]
     front_s: float
     """Seconds of the machine in front, which combines the parts of an answer."""
+    front_memory_bytes: int
+    """Bytes that it keeps in memory at most, without the program itself."""
     calls_s: float
     """Seconds of calls and transfers between the machines."""
     answer_s: float

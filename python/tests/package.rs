@@ -9,7 +9,6 @@ use std::{env, fs};
 const INTERPRETER: &str = "PAPIR_PYTHON";
 
 #[test]
-#[ignore = "long: it installs Ray and the table libraries; `make python-test` runs it"]
 fn the_package_passes_its_tests() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = target();

@@ -86,8 +86,8 @@ pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(),
         let (memory, answer) = (units::bytes(shard.memory_bytes), units::seconds(shard.answer_s));
         lines.push(vec![format!("shard {number}"), shard.slices.to_string(), memory, answer]);
     }
-    let dash = || "-".to_owned();
-    lines.push(vec!["front".to_owned(), dash(), dash(), units::seconds(plan.front_s)]);
+    let (memory, answer) = (units::bytes(plan.front_memory_bytes), units::seconds(plan.front_s));
+    lines.push(vec!["front".to_owned(), "-".to_owned(), memory, answer]);
     Ok(papir_bench::report::write_columns(out, &lines)?)
 }
 

@@ -405,7 +405,7 @@ pub struct Work {
     pub extract: Counts,
 }
 
-/// Operation counts of an answer on several machines.
+/// Operation counts of an answer on several machines, and what the combiner keeps for them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DividedWork {
     /// Counts of all slices. A shard performs the share of its slices.
@@ -414,6 +414,8 @@ pub struct DividedWork {
     pub shard: Counts,
     /// Counts of the combiner.
     pub combiner: Counts,
+    /// Bytes of sections that the combiner keeps in memory.
+    pub combiner_bytes: u64,
 }
 
 impl DividedWork {

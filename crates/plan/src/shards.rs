@@ -14,6 +14,8 @@ use crate::{Error, Result, units};
 const CALL_S: f64 = 5e-3;
 /// Queries that shards and front answer together under load.
 const GROUP: usize = 16;
+/// Queries of the groups that the front has under way at once.
+const UNDER_WAY: usize = 2 * GROUP;
 
 /// Default speed of the network between machines: 10 Gbit/s, in bits per second.
 pub const DEFAULT_NETWORK: f64 = 1e10;
@@ -51,6 +53,8 @@ pub struct ShardsPlan {
     pub shards: Vec<ShardOffer>,
     /// Seconds of the machine in front: it reads the query, and combines the parts of the answer.
     pub front_s: f64,
+    /// Bytes that it keeps in memory at most, without the program itself.
+    pub front_memory_bytes: u64,
     /// Seconds of calls and transfers between the machines.
     pub calls_s: f64,
     /// Seconds of an answer: the slowest shard, the front and the calls.
@@ -87,6 +91,8 @@ impl ShardsPlan {
         let sent = machines.shards as f64 * offer.upload_bytes as f64;
         let transfer_s = 8.0 * (sent + (division.words * division.word_bytes()) as f64) / machines.network;
         let (front_s, calls_s) = (front.seconds(rates, threads), CALL_S + transfer_s);
+        // Of each query under way: its bytes, and the words of all shards, packed and unpacked.
+        let query_bytes = offer.upload_bytes + (division.words * (division.word_bytes() + 8)) as u64;
         let answer_s = slowest + front_s + calls_s;
         // The busiest machine: a shard with the most slices, the one in front, or its network.
         let most = share(ranges.iter().map(|range| range.len()).max().unwrap_or(0));
@@ -98,6 +104,7 @@ impl ShardsPlan {
             slices,
             shards,
             front_s,
+            front_memory_bytes: work.combiner_bytes + UNDER_WAY as u64 * query_bytes,
             calls_s,
             answer_s,
             lookup_s: answer_s + offer.client_s + offer.transfer_s + offer.public_s,
@@ -105,15 +112,21 @@ impl ShardsPlan {
         })
     }
 
+    fn fits(&self, demand: &Demand) -> bool {
+        let shards = self.shards.iter().map(|shard| shard.memory_bytes);
+        shards.chain([self.front_memory_bytes]).all(|bytes| demand.fits(bytes))
+    }
+
     /// The choice and its costs, in a sentence.
     pub fn reason(&self) -> String {
         let memory = self.shards.iter().map(|shard| shard.memory_bytes).max().unwrap_or(0);
         format!(
-            "{} on {} machines with {} of memory each, predicted: an answer takes {} ({} on one machine), a lookup \
-             {}; together they keep up with {:.0} lookups per second.",
+            "{} on {} machines with {} of memory each, and {} in front, predicted: an answer takes {} ({} on one \
+             machine), a lookup {}; together they keep up with {:.0} lookups per second.",
             self.single.name(),
             self.shards.len(),
             units::bytes(memory),
+            units::bytes(self.front_memory_bytes),
             units::seconds(self.answer_s),
             units::seconds(self.single.answer_s),
             units::seconds(self.lookup_s),
@@ -123,7 +136,7 @@ impl ShardsPlan {
 }
 
 /// Chooses, of these offers, the one with the least time of a lookup on these machines. The demand's memory
-/// and threads are those of each. The memory of the machine in front is not planned.
+/// and threads are those of each, also of the one in front.
 ///
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme.
@@ -131,7 +144,7 @@ pub fn plan(choice: &Choice, demand: &Demand, rates: &Rates, machines: Machines)
     let (mut plans, mut left_out) = (Vec::new(), choice.left_out.clone());
     for offer in choice.offers() {
         match ShardsPlan::of(offer, demand, rates, machines) {
-            Ok(plan) if plan.shards.iter().all(|shard| demand.fits(shard.memory_bytes)) => plans.push(plan),
+            Ok(plan) if plan.fits(demand) => plans.push(plan),
             Ok(_) => left_out.push(leave_out(offer, "a part of it does not fit in the memory of a machine")),
             Err(error) => left_out.push(leave_out(offer, error)),
         }
@@ -191,6 +204,7 @@ mod tests {
         let memory: u64 = plan.shards.iter().map(|shard| shard.memory_bytes).sum();
         let single = plan.single.memory_bytes - plan.single.hint_bytes;
         assert!(memory.abs_diff(single) <= 4, "{memory}, {single}");
+        assert!(plan.front_memory_bytes < single, "{} in front", plan.front_memory_bytes);
     }
 
     #[test]

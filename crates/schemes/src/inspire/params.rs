@@ -245,6 +245,8 @@ impl Params {
                 given,
                 1,
             ),
+            // The masks of all packs.
+            combiner_bytes: 8 * (layout.packs() * degree) as u64,
         }
     }
 

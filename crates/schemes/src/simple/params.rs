@@ -102,6 +102,7 @@ impl SimpleParams {
             slices: work(&self.layout).answer.with(Operation::Word, rows as f64, 1),
             shard: Counts::new().with(Operation::Word, 2.0 * columns as f64, 1),
             combiner: Counts::new(),
+            combiner_bytes: self.hint_bytes() as u64,
         }
     }
 

@@ -93,7 +93,7 @@ fn simple_divides_rows() {
     }
 }
 
-/// Counts the bytes that a shard reads.
+/// Counts the bytes that a shard or a combiner reads.
 struct Counting<'a> {
     sections: &'a MemorySections,
     read: Cell<usize>,
@@ -136,6 +136,12 @@ fn a_shard_reads_its_part_only() {
         }
         // Only the seed, the parameters and the list of exceptions are read by all.
         assert!(sum < all + all / 50, "{}: {sum} of {all}", scheme.name());
+        let counting = Counting { sections: &sections, read: Cell::new(0) };
+        scheme.load_combiner(&counting).unwrap();
+        let kept = scheme.divided_work(&parameters_of(&sections).unwrap()).unwrap().combiner_bytes as usize;
+        // That of `inspire` keeps the masks of packs, and drops the two last digits of each.
+        let read = counting.read.get() / if scheme.name() == "inspire" { 3 } else { 1 };
+        assert!(kept.abs_diff(read) < read / 10, "{}: {read} bytes read, {kept} kept", scheme.name());
     }
 }
 

@@ -149,13 +149,17 @@ impl Params {
         4 * packs.div_ceil(unit / (gamma * degree * levels)) as u64 * unit as u64
     }
 
+    /// Bytes of the second level's matrix, its packs and their masks.
+    fn second_level_bytes(&self) -> u64 {
+        let masks = 8 * self.literal.rlwe.degree * self.literal.packs()[0];
+        matrix_bytes(self.digit_rows(), self.layout.blocks) + self.pack_bytes(1) + masks as u64
+    }
+
     /// Exact lengths of messages and stores.
     pub(super) fn sizes(&self) -> Sizes {
         let [first, second, keys] = self.query_parts();
         let hint = packed_len(self.literal.public_words(), self.literal.answer.a);
-        let masks = 8 * self.literal.rlwe.degree * self.literal.packs()[0];
-        let digits = matrix_bytes(self.digit_rows(), self.layout.blocks);
-        let material = self.pack_bytes(0) + digits + self.pack_bytes(1) + masks as u64;
+        let material = self.pack_bytes(0) + self.second_level_bytes();
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + hint),
             hint: hint as u64,
@@ -203,6 +207,7 @@ impl Params {
                 .with(Operation::Matrix, self.pack_bytes(1) as f64, groups)
                 .with(Operation::Pack, online_packs, online)
                 .with(Operation::Word, given, 1),
+            combiner_bytes: self.second_level_bytes(),
         }
     }
 
