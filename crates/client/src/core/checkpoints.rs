@@ -70,6 +70,13 @@ impl OwnerTrust {
         self.known || self.accepted.is_some()
     }
 
+    /// Returns whether the accepted checkpoint has become older than the settings allow.
+    pub(crate) fn is_too_old(&self, service: &Service, settings: &Settings) -> bool {
+        let age = |accepted: &Accepted| service.platform.unix_time().saturating_sub(accepted.leaf.time);
+        let limited = self.accepted.as_ref().zip(settings.checkpoint.max_age);
+        limited.is_some_and(|(accepted, max)| age(accepted) > max.as_secs())
+    }
+
     /// Fetches and verifies the checkpoint of a version.
     ///
     /// # Errors

@@ -380,8 +380,12 @@ impl Session {
     }
 
     /// Moves to the newest version if this session has seen deltas, and has not asked for the newest version
-    /// for [`Settings::freshness`]. Old versions are answered too, so no refusal would move it.
+    /// for [`Settings::freshness`]. Old versions are answered too, so no refusal would move it. If its own
+    /// checkpoint has become too old, it needs a newer one.
     async fn stay_fresh(&mut self, io: &Io) -> Result<()> {
+        if self.trust.is_too_old(&self.service, &self.settings) {
+            return self.fetch_again(io, 0, None).await;
+        }
         let age = self.service.platform.now().saturating_sub(self.seen);
         if !self.had_delta || age < self.settings.freshness.0 {
             return Ok(());

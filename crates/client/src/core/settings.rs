@@ -94,7 +94,7 @@ pub struct CheckpointSettings {
     /// The owner's public key. The database must be signed under it. `None` trusts the pinned key,
     /// or the key of the first checkpoint.
     pub owner: Option<VerifyingKey>,
-    /// Maximum age of a checkpoint; `None` accepts any.
+    /// Maximum age of a checkpoint, whenever one is fetched and at every lookup; `None` accepts any.
     pub max_age: Option<Duration>,
     /// Public keys of known witnesses, whose cosignatures are verified and counted.
     pub witnesses: Vec<VerifyingKey>,

@@ -13,7 +13,7 @@ use papir_protocol::DeltaInfo;
 use papir_schemes::registry;
 
 use crate::peer::{EPOCH, FixedPlatform, Peer, Reply, record, records, rng, short};
-use crate::signing::{append_delta, owner, sign, signed};
+use crate::signing::{append_delta, owner, sign, sign_again, signed};
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name("simple").unwrap();
@@ -270,6 +270,30 @@ fn ages_and_cosignatures_are_required_by_the_settings() {
     peer.wait(Duration::from_secs(61));
     assert_eq!(peer.open(settings(60, 1)).err().unwrap().code(), "checkpoint_too_old");
     peer.open(settings(61, 1)).unwrap();
+}
+
+#[test]
+fn a_session_needs_a_newer_checkpoint_once_its_own_is_too_old() {
+    let mut peer = signed(simple(1), &owner(1));
+    let max_age = Some(Duration::from_secs(60));
+    let checkpoint = CheckpointSettings { max_age, ..CheckpointSettings::default() };
+    let mut session = peer.open(Settings { checkpoint, ..without_pins() }).unwrap();
+    peer.wait(Duration::from_secs(61));
+    events(&peer);
+    for _ in 0..2 {
+        let error = peer.run(session.get(&[Wanted::Index(7)])).unwrap_err();
+        assert_eq!(error.code(), "checkpoint_too_old");
+        assert_eq!(events(&peer), ["GET ", "GET /checkpoint/proof"], "no query is sent");
+    }
+    sign_again(&mut peer, &owner(1), 61);
+    let fetched = ["GET ", "GET /checkpoint/proof", "POST /query"];
+    for expected in [&fetched[..], &["POST /query"]] {
+        let values = peer.run(session.get(&[Wanted::Index(7)])).unwrap();
+        assert_eq!(
+            (values, events(&peer)),
+            (vec![Some(record(1, 7))], expected.iter().map(|one| (*one).to_owned()).collect())
+        );
+    }
 }
 
 #[test]

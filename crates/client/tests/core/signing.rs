@@ -26,6 +26,12 @@ pub fn append_delta(former: Option<&Log>, offer: &Offer, key: &SigningKey) -> Lo
     Log::append(former, &Statement { delta_root: Some([2; 32]), ..statement(offer) }, key, &[]).unwrap()
 }
 
+/// Signs the newest version again, this many seconds after [`EPOCH`].
+pub fn sign_again(peer: &mut Peer, key: &SigningKey, seconds: u64) {
+    let again = Statement { time: EPOCH + seconds, ..statement(peer.newest()) };
+    peer.log = Some(Log::append(peer.log.as_ref(), &again, key, &[]).unwrap());
+}
+
 /// A service whose database is signed.
 pub fn signed(offer: impl Into<Offer>, key: &SigningKey) -> Peer {
     let mut peer = Peer::new(offer);
