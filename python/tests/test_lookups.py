@@ -147,6 +147,8 @@ def test_a_service_that_is_gone_is_a_network_error(tmp_path: Path) -> None:
 
 
 def interrupt_after(seconds: float) -> None:
+    # A runner in the background ignores Ctrl-C, and so do its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(seconds, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()
 
