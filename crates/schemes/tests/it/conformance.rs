@@ -56,7 +56,7 @@ conformance! {
     newton: one_small(Config::quick()), few_columns(Config::long());
     newtonsym: one_small(Config::quick()), few_columns(Config::long());
     #[ignore = "long: its tickets take seconds each; see zipdouble_with_a_short_modulus"]
-    zipdouble: one_short(Config::slow()), one_small(Config::slow());
+    zipdouble: one_short(Config::quick()), one_small(Config::long());
     inspire_batch: few_columns(Config::quick()), few_columns(Config::long());
     simple_batch: few_columns(Config::quick()), Config::long();
     pirouette: one_small(Config::quick()), few_columns(Config::long());
@@ -189,7 +189,7 @@ fn pirouette_encrypted_with_short_keys_long() {
 fn zipdouble_with_a_short_modulus_long() {
     run(
         &Erased::<ZipDouble<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
-        &few_short_records(Config::slow()),
+        &short_records(Config::slow()),
     );
 }
 

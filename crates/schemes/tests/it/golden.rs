@@ -177,6 +177,22 @@ golden! {
     ];
 }
 
+/// Several units of rows.
+#[test]
+#[ignore = "long"]
+fn zipdouble_of_many_records() {
+    let expected = [
+        "f8d9e0cacf9ca54b",
+        "73321a2c2dd92f45",
+        "5e2dfdb231b2d529",
+        "ff0d4e2b7e301526",
+        "4306fe3b8b3e380f",
+        "fa1dc5c09f4d6107",
+        "658d5617148e0a56",
+    ];
+    assert_eq!(hashes("zipdouble", 15_000, 2), expected);
+}
+
 /// The name of the scheme that the function `test` tests.
 fn scheme_name(test: &str) -> String {
     test.replace('_', "-")

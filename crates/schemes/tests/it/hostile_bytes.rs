@@ -11,8 +11,6 @@ use papir_core::sections::{MemorySections, SectionSink, SectionSource};
 use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
 use rayon::prelude::*;
 
-const ROUNDS: usize = 60;
-
 fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedServer> {
     // Records of 30 bytes; of one byte for schemes limited to short records, and for depir, which
     // sends an answer for every two bytes.
@@ -92,7 +90,8 @@ impl Peer {
     }
 }
 
-fn hostile_messages(scheme: &dyn ErasedScheme) {
+/// Mutates every message `rounds` times.
+fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
     let mut rng = ChaCha20Rng::from_seed([21; 32]);
     let server = prepared(scheme, &mut rng);
     let server = &*server;
@@ -101,7 +100,7 @@ fn hostile_messages(scheme: &dyn ErasedScheme) {
     let answer = server.answer(peer.session(sent.ticket.as_ref()), &sent.query).unwrap();
     // Slow answers: zipdouble's has thousands of rows for each byte, depir's thousands of indices.
     let slow = scheme.name().starts_with("zipdouble") || scheme.name() == "depir";
-    for _ in 0..if slow { ROUNDS / 6 } else { ROUNDS } {
+    for _ in 0..if slow { rounds / 6 } else { rounds } {
         let public = reseal(&server.public(), Kind::Public, server, scheme.id(), &mut rng);
         drop(scheme.client(&public));
         let bad = reseal(&sent.query, Kind::Query, server, scheme.id(), &mut rng);
@@ -118,7 +117,8 @@ fn hostile_messages(scheme: &dyn ErasedScheme) {
     drop(sent.secret);
 }
 
-fn hostile_sections(scheme: &dyn ErasedScheme) {
+/// Mutates every section `rounds` times.
+fn hostile_sections(scheme: &dyn ErasedScheme, rounds: usize) {
     let mut rng = ChaCha20Rng::from_seed([22; 32]);
     let server = prepared(scheme, &mut rng);
     let mut peer = Peer::new(scheme, &*server, &mut rng);
@@ -126,7 +126,7 @@ fn hostile_sections(scheme: &dyn ErasedScheme) {
     let mut good = MemorySections::default();
     server.save(&mut good).unwrap();
     let names: Vec<String> = good.names().map(str::to_owned).collect();
-    for name in names.iter().cycle().take(4 * names.len()) {
+    for name in names.iter().cycle().take(rounds * names.len()) {
         let mut bad = MemorySections::default();
         for other in &names {
             let bytes = good.get(other).unwrap();
@@ -141,10 +141,19 @@ fn hostile_sections(scheme: &dyn ErasedScheme) {
 
 #[test]
 fn messages() {
-    all().par_iter().for_each(|scheme| hostile_messages(&**scheme));
+    all().par_iter().for_each(|scheme| hostile_messages(&**scheme, 60));
 }
 
 #[test]
 fn sections() {
-    all().par_iter().for_each(|scheme| hostile_sections(&**scheme));
+    all().par_iter().for_each(|scheme| hostile_sections(&**scheme, 4));
+}
+
+#[test]
+#[ignore = "long"]
+fn more_messages_and_sections() {
+    all().par_iter().for_each(|scheme| {
+        hostile_messages(&**scheme, 150);
+        hostile_sections(&**scheme, 8);
+    });
 }

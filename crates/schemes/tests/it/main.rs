@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod candidates;
-
 mod conformance;
 mod failure;
 mod golden;

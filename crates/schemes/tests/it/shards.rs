@@ -62,26 +62,43 @@ fn check(case: &Case, count: usize) {
     }
 }
 
-#[test]
-fn inspire_divides_packs_of_one_and_of_several_chunks() {
+fn inspire_divides(counts: &[usize]) {
     // Records shorter than a ring element, and of 3 chunks.
     for shape in [(1 << 15, 8 * 256), (600, 8 * 9000)] {
         let case = prepare("inspire", shape, Choice::Columns(64));
-        for count in [1, 7] {
-            check(&case, count);
-        }
+        counts.iter().for_each(|count| check(&case, *count));
+    }
+}
+
+#[test]
+fn inspire_divides_packs_of_one_and_of_several_chunks() {
+    inspire_divides(&[1, 7]);
+}
+
+#[test]
+#[ignore = "long"]
+fn inspire_divides_packs_into_more_counts() {
+    inspire_divides(&[2, 3, 4]);
+}
+
+/// As many of `counts` shards as there are slices.
+fn inspire2_divides(counts: &[usize]) {
+    for (shape, words) in [((1 << 15, 8 * 64), 32), ((9000, 8 * 256), 128), ((1 << 14, 8 * 4), 2)] {
+        let case = prepare("inspire2", shape, Choice::Packed { columns: 64, words });
+        let slices = case.scheme.division(&parameters_of(&case.sections).unwrap()).unwrap().slices();
+        counts.iter().for_each(|count| check(&case, slices.min(*count)));
     }
 }
 
 #[test]
 fn inspire2_divides_units_of_all_lengths() {
-    for (shape, words) in [((1 << 15, 8 * 64), 32), ((9000, 8 * 256), 128), ((1 << 14, 8 * 4), 2)] {
-        let case = prepare("inspire2", shape, Choice::Packed { columns: 64, words });
-        let slices = case.scheme.division(&parameters_of(&case.sections).unwrap()).unwrap().slices();
-        for count in [1, slices.min(9)] {
-            check(&case, count);
-        }
-    }
+    inspire2_divides(&[1, 9]);
+}
+
+#[test]
+#[ignore = "long"]
+fn inspire2_divides_units_into_more_counts() {
+    inspire2_divides(&[2, 3, 4]);
 }
 
 #[test]
@@ -207,17 +224,20 @@ fn tasks_prepare_the_same_database() {
             .unwrap()
             .save(&mut alone)
             .unwrap();
-        let mut tasks = Tasks { scheme, records: &records, counts: (9, 4), parts: BTreeMap::new() };
-        let mut rng = ChaCha20Rng::seed_from_u64(5);
-        let mut sections = MemorySections::default();
-        scheme
-            .setup_resumable(&parameters, &records, &mut tasks, &mut rng, &NoProgress)
-            .unwrap()
-            .save(&mut sections)
-            .unwrap();
-        assert!(alone.names().eq(sections.names()));
-        for name in alone.names() {
-            assert!(alone.get(name).unwrap()[..] == sections.get(name).unwrap()[..], "{name}");
+        for counts in [(1, 1), (9, 4)] {
+            let mut tasks = Tasks { scheme, records: &records, counts, parts: BTreeMap::new() };
+            let mut rng = ChaCha20Rng::seed_from_u64(5);
+            let mut sections = MemorySections::default();
+            scheme
+                .setup_resumable(&parameters, &records, &mut tasks, &mut rng, &NoProgress)
+                .unwrap()
+                .save(&mut sections)
+                .unwrap();
+            assert!(alone.names().eq(sections.names()));
+            for name in alone.names() {
+                let same = alone.get(name).unwrap()[..] == sections.get(name).unwrap()[..];
+                assert!(same, "{name}, {counts:?}");
+            }
         }
     }
 }

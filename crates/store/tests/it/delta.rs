@@ -373,7 +373,7 @@ impl Progress for Killer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     /// For any sequence of changes, merges and killed merges: every lookup returns what a map holds.
     #[test]
