@@ -87,12 +87,12 @@ wheel: tools ## A wheel of the Python package, in target/wheels.
 	$(TOOLS)/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
 
 notebooks: wheel ## Run the notebooks, and store their output in them.
-	@test -x $(TOOLS)/notebooks/bin/jupyter-execute || { python3 -m venv $(TOOLS)/notebooks \
+	@test -x $(TOOLS)/notebooks/bin/python || { python3 -m venv $(TOOLS)/notebooks \
 	  && $(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check nbclient ipykernel matplotlib; } \
 	  || { echo "the notebooks need Python 3.10 or later with venv (apt-get install python3-venv)" >&2; exit 1; }
 	$(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/wheels/pypapir-*.whl
 	$(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check 'pypapir[arrow,frames]' --find-links target/wheels
-	$(TOOLS)/notebooks/bin/jupyter-execute --inplace python/notebooks/*.ipynb
+	$(TOOLS)/notebooks/bin/python tools/run_notebooks.py python/notebooks/*.ipynb
 
 # Browsers run the client in WebAssembly, with vectors where they have them, and fetch the schemes of few
 # services only when needed.

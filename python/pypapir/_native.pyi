@@ -22,7 +22,10 @@ def build(
     params: str | None,
     shards: int | None,
     record_bytes: int | None,
-    tasks: tuple[int, Callable[[str, int, int], Iterator[tuple[str, int, int]]]] | None,
+    tasks: tuple[
+        int, Callable[[str], Iterator[str]] | None, Callable[[str, int, int], Iterator[tuple[str, int, int]]]
+    ]
+    | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> dict[str, Any]: ...
 
@@ -129,5 +132,6 @@ class DividedService:
         client: str | None,
     ) -> Awaitable[tuple[int, list[tuple[bytes, bytes]], bytes]]: ...
 
+def add_rows(folder: str, name: str, rows: object) -> None: ...
 def encode_task(folder: str, task: int, threads: int) -> None: ...
 def prepare_task(folder: str, task: int, threads: int) -> None: ...

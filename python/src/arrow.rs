@@ -11,6 +11,9 @@ use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
 use papir_core::Error as CoreError;
 use papir_store::{Cell, Error, GivenRows, Result};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3_arrow::PyRecordBatchReader;
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
@@ -21,8 +24,11 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    pub(crate) fn new(reader: Reader) -> Self {
-        Self { schema: reader.schema(), reader: Mutex::new(Some(reader)) }
+    /// The batches of an object with `__arrow_c_stream__`.
+    pub(crate) fn of(table: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let reader = table.extract::<PyRecordBatchReader>()?.into_reader();
+        let reader = reader.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { schema: reader.schema(), reader: Mutex::new(Some(reader)) })
     }
 }
 

@@ -21,7 +21,7 @@ use rand_core::CryptoRng;
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
 use crate::source::Source;
-use crate::tasks::Function;
+use crate::tasks::Functions;
 use crate::waiting::run;
 
 /// The default scheme, as of `papir build`.
@@ -45,7 +45,7 @@ pub(crate) fn build<'py>(
     params: Option<String>,
     shards: Option<usize>,
     record_bytes: Option<u64>,
-    tasks: Option<(usize, Py<PyAny>)>,
+    tasks: Option<(usize, Option<Py<PyAny>>, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut options, source) = Source::options(&source, out, (key, values))?;
@@ -64,7 +64,11 @@ pub(crate) fn build<'py>(
     }
     (options.verifiable, options.memory, options.name, options.params) = (verifiable, memory, name, params);
     options.record_bytes = record_bytes;
-    options.tasks = tasks.map(|(shards, run)| TaskOptions { shards, runner: Arc::new(Function(run)) });
+    options.tasks = tasks.map(|(shards, read, run)| {
+        options.source = "a dataset".into();
+        let runner = Functions { read, run };
+        TaskOptions { shards, read_rows: runner.read.is_some(), runner: Arc::new(runner) }
+    });
     let built = match source {
         Source::Rows => match Choosing::of(&options, machines)? {
             Some(choosing) => run(py, |interrupt| {

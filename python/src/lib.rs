@@ -6,7 +6,7 @@
 //! | `source`, `arrow`, `pairs` | files, tables, pairs and arrays as sources |
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
-//! | `client` | lookups in a service, blocking and awaited |
+//! | `client`, `worker` | lookups in a service, awaited and on a thread of their own |
 //! | `service` | a service in this process |
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
 //! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |
@@ -29,6 +29,7 @@ mod shard;
 mod source;
 mod tasks;
 mod waiting;
+mod worker;
 
 #[pyo3::pymodule]
 mod _native {
@@ -53,5 +54,5 @@ mod _native {
     #[pymodule_export]
     use crate::shard::{Shard, slices};
     #[pymodule_export]
-    use crate::tasks::{encode_task, prepare_task};
+    use crate::tasks::{add_rows, encode_task, prepare_task};
 }

@@ -7,7 +7,6 @@ use papir_core::{Error as CoreError, Records, Result as CoreResult, Shape, check
 use papir_store::{BuildOptions, Given};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3_arrow::PyRecordBatchReader;
 
 use crate::arrow::Batches;
 use crate::errors::of_core;
@@ -34,11 +33,12 @@ impl<'py> Source<'py> {
             return Ok((BuildOptions { key, values, ..BuildOptions::new(path, out) }, Self::Rows));
         }
         if source.hasattr("__arrow_c_stream__")? {
-            let reader: PyRecordBatchReader = source.extract()?;
-            let reader = reader.into_reader().map_err(|error| PyValueError::new_err(error.to_string()))?;
-            return Ok((given(Given::new(Batches::new(reader)), key, values), Self::Rows));
+            return Ok((given(Given::new(Batches::of(source)?), key, values), Self::Rows));
         }
-        if let Ok(array) = source.extract::<PyReadonlyArray2<'py, u8>>() {
+        // Without this attribute there may be no numpy, which the extraction needs.
+        if source.hasattr("__array_interface__")?
+            && let Ok(array) = source.extract::<PyReadonlyArray2<'py, u8>>()
+        {
             let source = BuildOptions::new("an array", out);
             return Ok((BuildOptions { key, values, ..source }, Self::Array(Array(array))));
         }

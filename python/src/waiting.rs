@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3_async_runtimes::tokio::get_runtime;
 
@@ -27,6 +28,24 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = T> + Se
                 }
             }
         })
+    })
+}
+
+/// Waits for a message of another thread, which goes on after Ctrl-C.
+///
+/// # Errors
+/// `KeyboardInterrupt`, and `RuntimeError` if the thread ends without a message.
+pub(crate) fn receive<T: Send>(py: Python<'_>, messages: Receiver<T>) -> PyResult<T> {
+    py.detach(move || {
+        loop {
+            match messages.recv_timeout(INTERVAL) {
+                Ok(message) => return Ok(message),
+                Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("a thread of papir has ended"));
+                }
+            }
+        }
     })
 }
 

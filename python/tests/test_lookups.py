@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -188,6 +190,18 @@ def test_schemes_by_their_operations() -> None:
         client.extract(secret, answer)
     with pytest.raises(pypapir.NotPrivateError):
         pypapir.Scheme("plain").setup(records)
+
+
+def test_nothing_else_need_be_installed(tmp_path: Path) -> None:
+    program = """
+import sys
+sys.modules.update(dict.fromkeys(["numpy", "pandas", "polars", "pyarrow", "tqdm"]))
+import pypapir
+pypapir.build({"a": "b"}, sys.argv[1])
+with pypapir.serve(sys.argv[1]) as service:
+    assert pypapir.connect(service.url, state=sys.argv[1] + ".state").get("a") == b"b"
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "w.papir")], check=True)
 
 
 def test_a_column_named_key_is_no_key_unless_asked_for(tmp_path: Path) -> None:

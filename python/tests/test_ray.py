@@ -156,13 +156,19 @@ def test_tasks_build_a_snapshot_from_a_dataset(tmp_path: Path) -> None:
     columns: dict[str, Any] = {"key": "word", "value": "meaning", "memory": 400 << 20}
     built = pypapir.ray.build(paths, out, shards=2, options={"num_cpus": 0.5}, progress=seen, **columns)
     assert (built.entries, built.scheme) == (rows, "inspire")
-    assert {"encode", "pack"} <= stages
+    assert {"reading", "encode", "pack"} <= stages
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("words")] == []
     shards = pypapir.ray.Shards.start(out, 2, options={"num_cpus": 0.5})
     shards.close()
     opened = pypapir.open(out)
     assert opened.get("word 199999") == f"{199999:0250d}".encode()
     assert opened.get("absent") is None
+    again = str(tmp_path / "words-again.parquet")
+    pq.write_table(pq.read_table(paths[0]), again)
+    with pytest.raises(pypapir.Error, match="row 200001: the key `word 0` was already in row 1"):
+        pypapir.ray.build([*paths, again], out, shards=2, **columns)
+    with pytest.raises(pypapir.Error, match="no column `nothing`: expected one of word"):
+        pypapir.ray.build(paths, out, shards=2, key="word", value="nothing")
     with pytest.raises(pypapir.Error, match="the number of shards is 1000: expected 1 to"):
         pypapir.ray.build(paths, out, shards=1000, **columns)
     with pytest.raises(pypapir.Error, match="tasks for simple: expected inspire"):

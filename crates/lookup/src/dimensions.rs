@@ -66,6 +66,16 @@ impl Lengths {
         })
     }
 
+    /// The statistics of all values of two groups.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            shortest: self.shortest.min(other.shortest),
+            longest: self.longest.max(other.longest),
+            total: self.total + other.total,
+        }
+    }
+
     /// `count` values of this length each.
     pub fn equal(count: u64, length: usize) -> Self {
         Self { count, shortest: length, longest: length, total: count.saturating_mul(length as u64) }

@@ -54,8 +54,8 @@ mod writer;
 
 pub use build::{
     BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, RunTasks, Survey,
-    SurveyedKeys, TaskOptions, Tasks, build, build_announced, build_records, build_records_with, build_with,
-    encode_task, least_memory, prepare_task, survey,
+    SurveyedKeys, TaskOptions, Tasks, add_rows, build, build_announced, build_records, build_records_with,
+    build_with, encode_task, least_memory, prepare_task, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};

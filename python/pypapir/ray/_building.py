@@ -1,6 +1,7 @@
 """Snapshots that tasks on many machines prepare."""
 
 import os
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -43,8 +44,9 @@ def build(
 ) -> Built:
     """Builds a snapshot for `Shards.start` with the tasks of a cluster.
 
-    This process reads the rows once, block after block, and arranges the keys in files beside `out`. Tasks
-    encode the records and prepare the slices from these files. No process holds the database in memory.
+    Ray Data reads the rows, hashes the keys and partitions the rows by the first bits of the hashes, into files
+    in a folder beside `out`. This process arranges one partition after the other. Tasks then encode the records
+    and prepare the slices. No process holds the database in memory.
 
     Args:
         dataset: The rows; see `Rows`.
@@ -59,7 +61,7 @@ def build(
         name: The database's name; by default the file's stem.
         memory: The most memory of this process in bytes, and about that of a task.
         options: Options of each task, such as `num_cpus` (1) or `scheduling_strategy`. A task works on as many
-            threads as it has processors.
+            threads as it has processors; one that reads rows has one.
         progress: True for a bar of tqdm, or a function.
 
     Raises:
@@ -81,9 +83,12 @@ def build(
         yield from _all(_encode, chosen, folder, encode, "encode")
         yield from _all(_prepare, chosen, folder, prepare, "pack")
 
+    def read(folder: str) -> Iterator[str]:
+        return _read(rows, folder, options or {})
+
     with Bar(progress) as report:
         built = _native.build(
-            _stream(rows),
+            _schema(rows).empty_table() if key else _stream(rows),
             out,
             key=key,
             values=values,
@@ -95,20 +100,53 @@ def build(
             params=params,
             shards=None,
             record_bytes=None,
-            tasks=(shards, run),
+            tasks=(shards, read if key else None, run),
             progress=report,
         )
     return Built(path=os.fspath(out), **built)
 
 
-def _stream(rows: "Dataset") -> pa.RecordBatchReader:
-    """The rows as one stream, of which a few blocks are in memory."""
+def _schema(rows: "Dataset") -> pa.Schema:
     schema = rows.schema()
     if schema is None:
         raise _native.Error("the dataset has no rows: expected at least one")
+    base: pa.Schema = schema.base_schema
+    return base
+
+
+def _read(rows: "Dataset", folder: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """Has each block written to a part of the build in `folder`, and yields the names of parts in order."""
+
+    def add(block: pa.Table) -> pa.Table:
+        # A task that is run again leaves a part that no result names.
+        name, error = uuid.uuid4().hex, ""
+        try:
+            _native.add_rows(folder, name, block)
+        except _native.Error as found:
+            # An exception would come back as a text of Ray's, with the traceback of the task.
+            error = str(found)
+        return pa.table({"name": [name], "error": [error]})
+
+    # Ray Data runs its tasks again by rules of its own.
+    chosen = {name: option for name, option in options.items() if name != "max_retries"} | {"num_cpus": 1}
+    parts = rows.map_batches(add, batch_size=None, batch_format="pyarrow", **chosen)
+    # Errors name the rows of a duplicate, counted in the order of the parts. The dataset shares the options.
+    execution = parts.context.execution_options
+    ordered, execution.preserve_order = execution.preserve_order, True
+    try:
+        for part in parts.iter_rows():
+            if part["error"]:
+                raise _native.Error(part["error"])
+            yield part["name"]
+    finally:
+        execution.preserve_order = ordered
+
+
+def _stream(rows: "Dataset") -> pa.RecordBatchReader:
+    """The rows as one stream, of which a few blocks are in memory."""
     blocks: Any = rows.iter_batches(batch_format="pyarrow", batch_size=1 << 16)
     batches = (batch for block in blocks for batch in block.to_batches())
-    return pa.RecordBatchReader.from_batches(schema.base_schema, batches)
+    return pa.RecordBatchReader.from_batches(_schema(rows), batches)
 
 
 def _all(

@@ -42,7 +42,8 @@ impl ItemRuns {
 
     /// Appends a run to the items that are loaded.
     fn load(&mut self, run: usize, purpose: Purpose, loaded: &mut Loaded) -> Result<()> {
-        let bytes = self.items.read(run)?;
+        let mut bytes = Vec::new();
+        self.items.read(run, &mut bytes)?;
         let mut reader = Reader::new("a run of items", &bytes);
         let mut at = 0;
         while !reader.is_empty() {

@@ -8,37 +8,42 @@
 //!
 //! | step | function |
 //! |---|---|
-//! | entry → run of ids | [`EntryRuns::add`] |
+//! | entry → run of ids | [`AddedEntries::add`], in one process or in several |
 //! | runs → buckets and layout | [`build()`] |
 
 mod build;
+mod heap;
 mod items;
 mod rows;
 
 use papir_core::Result as CoreResult;
 
 pub use build::{BUCKETS, IDS, SpilledTable, build};
-pub use rows::EntryRuns;
+pub use heap::HeapRuns;
+pub use rows::{AddedEntries, EntryPart, EntryRuns, IdSeed};
 
 /// log₂ of the number of runs. Of 10⁹ keys with 64 bytes each, a run has about 200 MB.
 const LOG_RUNS: u32 = 9;
 /// Number of runs of one kind.
 pub const RUNS: usize = 1 << LOG_RUNS;
 
-/// Bytes in storage, as [`RUNS`] runs. Each run is appended to, then read whole or by parts.
-pub trait Runs: Sync {
+/// Bytes in storage, as [`RUNS`] runs.
+pub trait ReadRuns: Sync {
+    /// Appends all bytes of a run to `out`, in the order of their appends.
+    ///
+    /// # Errors
+    /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] if `out` would not fit in the memory
+    /// allowed.
+    fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()>;
+}
+
+/// Runs that are appended to, then read whole or by parts.
+pub trait Runs: ReadRuns {
     /// Appends consecutive parts to a run.
     ///
     /// # Errors
     /// Errors of the storage, such as a full disk.
     fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()>;
-
-    /// Reads all bytes of a run, in the order of their appends.
-    ///
-    /// # Errors
-    /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] for a run that does not fit in the
-    /// memory allowed.
-    fn read(&mut self, run: usize) -> CoreResult<Vec<u8>>;
 
     /// Ends the appends. From then on, parts can be copied.
     ///

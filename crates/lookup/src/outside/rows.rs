@@ -6,7 +6,7 @@ use papir_core::codec::Reader;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::{RUNS, Runs, Storage, run_of};
+use super::{RUNS, ReadRuns, Runs, run_of};
 use crate::build::equal_ids;
 use crate::dimensions::Lengths;
 use crate::entry::{Entry, Pair, check_value, duplicate_key};
@@ -15,21 +15,32 @@ use crate::hash::{SEED_BYTES, Seeds, random_seed};
 use crate::ids::{ID_BYTES, KeyId};
 use crate::options::OnDuplicate;
 
-/// Entries of a source, in storage.
-pub struct EntryRuns {
-    pub(super) seeds: Seeds,
+/// The seed of the ids of a table's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdSeed(pub [u8; SEED_BYTES]);
+
+impl IdSeed {
+    /// Draws a seed, as [`crate::build`] does.
+    pub fn random(rng: &mut dyn CryptoRng) -> Self {
+        Self(random_seed(rng))
+    }
+
+    fn seeds(self) -> Seeds {
+        Seeds { ids: self.0, placement: [0; SEED_BYTES] }
+    }
+}
+
+/// Entries that one process adds.
+pub struct AddedEntries {
+    seed: IdSeed,
     runs: Box<dyn Runs>,
     lengths: Option<Lengths>,
 }
 
-impl EntryRuns {
-    /// No entries yet. `rng` draws the seed of their ids, as [`crate::build`] does.
-    ///
-    /// # Errors
-    /// Errors of the storage.
-    pub fn new(storage: &mut dyn Storage, rng: &mut dyn CryptoRng) -> Result<Self> {
-        let seeds = Seeds { ids: random_seed(rng), placement: [0; SEED_BYTES] };
-        Ok(Self { seeds, runs: storage.runs("entries")?, lengths: None })
+impl AddedEntries {
+    /// No entries yet, for empty runs. Their ids will have this seed.
+    pub fn new(seed: IdSeed, runs: Box<dyn Runs>) -> Self {
+        Self { seed, runs, lengths: None }
     }
 
     /// Adds an entry.
@@ -38,17 +49,44 @@ impl EntryRuns {
     /// [`Error::ValueTooLong`], and errors of the storage.
     pub fn add(&mut self, entry: &Entry) -> Result<()> {
         check_value(&entry.value, entry.line)?;
-        let id = self.seeds.id(&entry.key);
+        let id = self.seed.seeds().id(&entry.key);
         self.lengths = Lengths::and(self.lengths, entry.value.len());
         let length = |field: &[u8]| (field.len() as u64).to_le_bytes();
         let (line, key, value) = (entry.line.to_le_bytes(), length(&entry.key), length(&entry.value));
-        let parts = [&id.0[..], &line, &key, &entry.key, &value, &entry.value];
-        Ok(self.runs.append(run_of_id(&id), &parts)?)
+        let fields = [&id.0[..], &line, &key, &entry.key, &value, &entry.value];
+        Ok(self.runs.append(run_of_id(&id), &fields)?)
+    }
+
+    /// The entries, to be read.
+    pub fn finish(self) -> EntryPart {
+        EntryPart { runs: self.runs, lengths: self.lengths }
+    }
+}
+
+/// Entries that one process has added.
+pub struct EntryPart {
+    /// The runs of the entries, by id.
+    pub runs: Box<dyn ReadRuns>,
+    /// The lengths of the values; `None` if there are none.
+    pub lengths: Option<Lengths>,
+}
+
+/// All entries of a source.
+pub struct EntryRuns {
+    pub(super) seeds: Seeds,
+    parts: Vec<EntryPart>,
+}
+
+impl EntryRuns {
+    /// The entries of parts whose ids have this seed, one part after the other. Each counts its lines from
+    /// 1.
+    pub fn new(seed: IdSeed, parts: Vec<EntryPart>) -> Self {
+        Self { seeds: seed.seeds(), parts }
     }
 
     /// The lengths of all values; `None` if there are none.
     pub fn lengths(&self) -> Option<Lengths> {
-        self.lengths
+        self.parts.iter().filter_map(|part| part.lengths).reduce(Lengths::joined)
     }
 
     /// Reads a run: one entry for each id, ascending by id.
@@ -56,13 +94,18 @@ impl EntryRuns {
     /// # Errors
     /// Errors of the storage, and the error for two keys of one id.
     pub(super) fn read(&mut self, run: usize, rule: OnDuplicate) -> Result<Sorted> {
-        let bytes = self.runs.read(run)?;
-        let mut rows = rows_of(&bytes)?;
+        let (mut bytes, mut rows, mut count) = (Vec::new(), Vec::new(), 0);
+        for part in &mut self.parts {
+            let start = bytes.len();
+            part.runs.read(run, &mut bytes)?;
+            add_rows(&bytes, start, count, &mut rows)?;
+            count += part.lengths.map_or(0, |lengths| lengths.count);
+        }
         // The sort is stable: rows of one id stay in the order of the source.
         rows.par_sort_by_key(|row| row.id);
         let mut sorted = Sorted { bytes, rows: Vec::with_capacity(rows.len()), duplicates: 0, refused: None };
         for row in rows {
-            sorted.push(row, rule, self.lengths.map_or(0, |lengths| lengths.count))?;
+            sorted.push(row, rule, count)?;
         }
         Ok(sorted)
     }
@@ -88,11 +131,11 @@ struct Row {
     value: Range<usize>,
 }
 
-fn rows_of(bytes: &[u8]) -> Result<Vec<Row>> {
-    let mut reader = Reader::new("a run of entries", bytes);
-    let (mut rows, mut end) = (Vec::new(), 0);
+/// Adds the rows from the byte `end` on. `before` lines are before the first of them.
+fn add_rows(bytes: &[u8], mut end: usize, before: u64, rows: &mut Vec<Row>) -> Result<()> {
+    let mut reader = Reader::new("a run of entries", &bytes[end..]);
     while !reader.is_empty() {
-        let (id, line) = (KeyId(reader.array()?), reader.u64()?);
+        let (id, line) = (KeyId(reader.array()?), before + reader.u64()?);
         end += ID_BYTES + size_of::<u64>();
         let mut field = || {
             let start = end + size_of::<u64>();
@@ -102,7 +145,7 @@ fn rows_of(bytes: &[u8]) -> Result<Vec<Row>> {
         let (key, value) = (field()?, field()?);
         rows.push(Row { id, line, key, value });
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// The entries of a run, ascending by id.

@@ -2,7 +2,7 @@
 
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::{AlignedBytes, Blob, NoProgress, Result as CoreResult};
-use papir_lookup::outside::{self, EntryRuns, RUNS, Runs, SpilledTable, Storage};
+use papir_lookup::outside::{self, AddedEntries, EntryRuns, HeapRuns, IdSeed, Runs, SpilledTable, Storage};
 use papir_lookup::{BucketTarget, Entry, OnDuplicate, Result, TableOptions, build};
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
@@ -12,30 +12,9 @@ use crate::common::{entry, rng};
 /// Storage in memory.
 struct Heap;
 
-struct HeapRuns(Vec<Vec<u8>>);
-
-impl Runs for HeapRuns {
-    fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
-        parts.iter().for_each(|part| self.0[run].extend_from_slice(part));
-        Ok(())
-    }
-
-    fn read(&mut self, run: usize) -> CoreResult<Vec<u8>> {
-        Ok(self.0[run].clone())
-    }
-
-    fn seal(&mut self) -> CoreResult<()> {
-        Ok(())
-    }
-
-    fn copy(&self, run: usize, at: u64, out: &mut [u8]) {
-        out.copy_from_slice(&self.0[run][at as usize..][..out.len()]);
-    }
-}
-
 impl Storage for Heap {
     fn runs(&mut self, _kind: &'static str) -> CoreResult<Box<dyn Runs>> {
-        Ok(Box::new(HeapRuns(vec![Vec::new(); RUNS])))
+        Ok(Box::new(HeapRuns::default()))
     }
 }
 
@@ -49,16 +28,29 @@ impl Scratch for Heap {
     }
 }
 
-fn spilled(entries: &[Entry], options: &TableOptions) -> Result<SpilledTable> {
+/// Builds a table from entries that `parts` processes add, one range of them each.
+fn spilled(entries: &[Entry], parts: usize, options: &TableOptions) -> Result<SpilledTable> {
     let mut rng = rng(1);
-    let mut runs = EntryRuns::new(&mut Heap, &mut rng)?;
-    entries.iter().try_for_each(|entry| runs.add(entry))?;
-    outside::build(&mut runs, options, &mut Heap, &mut rng, &NoProgress)
+    let seed = IdSeed::random(&mut rng);
+    let part = |entries: &[Entry]| {
+        let mut added = AddedEntries::new(seed, Heap.runs("entries")?);
+        for (line, entry) in (1..).zip(entries) {
+            added.add(&Entry { line, ..entry.clone() })?;
+        }
+        Ok(added.finish())
+    };
+    let length = entries.len().div_ceil(parts).max(1);
+    let parts = entries.chunks(length).map(part).collect::<Result<_>>()?;
+    outside::build(&mut EntryRuns::new(seed, parts), options, &mut Heap, &mut rng, &NoProgress)
 }
 
 /// Compares all results, errors included.
 fn compare(entries: Vec<Entry>, options: &TableOptions) {
-    let found = spilled(&entries, options);
+    compare_parts(entries, 1, options);
+}
+
+fn compare_parts(entries: Vec<Entry>, parts: usize, options: &TableOptions) {
+    let found = spilled(&entries, parts, options);
     match (found, build(entries, options, &mut rng(1), &NoProgress)) {
         (Ok(found), Ok(expected)) => {
             assert_eq!(found.layout.encode(), expected.layout.encode());
@@ -106,8 +98,9 @@ proptest! {
         rows in vec((0u8..60, vec(any::<u8>(), 0..20)), 1..200),
         rule in prop_oneof![Just(OnDuplicate::Refuse), Just(OnDuplicate::First), Just(OnDuplicate::Last)],
         most in prop_oneof![Just(BucketTarget::default()), (64u32..200).prop_map(BucketTarget::AtMost)],
+        parts in 1usize..5,
     ) {
         let rows = (1..).zip(rows).map(|(line, (key, value))| entry(line, &[key], &value)).collect();
-        compare(rows, &TableOptions { on_duplicate: rule, bucket: most, room: 0 });
+        compare_parts(rows, parts, &TableOptions { on_duplicate: rule, bucket: most, room: 0 });
     }
 }

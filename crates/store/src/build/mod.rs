@@ -4,6 +4,7 @@ mod choice;
 mod content;
 mod options;
 mod outside;
+mod parts;
 mod random;
 mod survey;
 mod tasks;
@@ -31,6 +32,7 @@ use outside::BuildFolder;
 
 pub use content::ChooseBucket;
 pub use options::{BuildOptions, least_memory};
+pub use parts::add_rows;
 
 pub use survey::{Survey, SurveyedKeys, survey};
 pub use tasks::{RunTasks, TaskOptions, Tasks, encode_task, prepare_task};

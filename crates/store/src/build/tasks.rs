@@ -1,11 +1,12 @@
 //! Builds whose matrices are prepared by tasks on many machines.
 //!
-//! All machines have the folder of the build. The build reads the source and writes the plan; the tasks do
-//! the rest, and the build joins what they made.
+//! All machines have the folder of the build. The build arranges the records and writes the plan; the tasks
+//! do the rest, and the build joins what they made.
 //!
 //! | step | by | files |
 //! |---|---|---|
-//! | read the source | the build | the records, `tasks.json` |
+//! | read rows of keys | tasks, if the build has no source of its own | see [`super::parts`] |
+//! | read the source, arrange the keys | the build | the records, `tasks.json` |
 //! | encode a range of columns | a task each | `columns-I-of-N` |
 //! | prepare a range of slices | a task each | `PART.slices-J-of-M`, then `slices-J-of-M` with the names of parts |
 //! | join the slices of each part | the build | the parts |
@@ -38,6 +39,14 @@ const PLAN: &str = "tasks.json";
 
 /// Runs the tasks of a build.
 pub trait RunTasks: Send + Sync {
+    /// Has the rows of the source read in parts, each by [`add_rows`](super::add_rows) with `folder`, on any
+    /// machine. Returns the names of the parts in the order of the source. Called only with
+    /// [`TaskOptions::read_rows`]. Reports to `progress` how many parts are read.
+    ///
+    /// # Errors
+    /// The first error of a task.
+    fn read_rows(&self, folder: &Path, progress: &dyn Progress) -> CoreResult<Vec<String>>;
+
     /// Calls [`encode_task`] for all numbers below `tasks.encode`, on any machine, and once all of
     /// them have ended, [`prepare_task`] for all below `tasks.prepare`. Reports to `progress` how many
     /// are done.
@@ -64,6 +73,9 @@ pub struct TaskOptions {
     /// The machines that the database is for. Each kind has at least as many tasks, and more if the memory
     /// of the build does not suffice for one.
     pub shards: usize,
+    /// Whether tasks also read the rows of keys, which a program has: the build's own rows then only name
+    /// the columns.
+    pub read_rows: bool,
     /// Runs the tasks.
     pub runner: Arc<dyn RunTasks>,
 }
@@ -254,7 +266,7 @@ fn range<T>(ranges: Vec<T>, task: usize) -> CoreResult<T> {
 }
 
 /// Writes a file that appears once it is complete and durable. Several tasks may write the same one.
-fn publish(folder: &Path, name: &str, bytes: &[u8]) -> CoreResult<()> {
+pub(super) fn publish(folder: &Path, name: &str, bytes: &[u8]) -> CoreResult<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let own = format!("{name}.{}-{}{UNFINISHED}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let (own, path) = (folder.join(own), folder.join(name));

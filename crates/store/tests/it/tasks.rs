@@ -12,19 +12,35 @@ use papir_core::{Choice, Error as CoreError, NoProgress, Progress, Result as Cor
 use papir_lookup::BucketTarget;
 use papir_schemes::registry;
 use papir_store::{
-    BuildOptions, BuildReport, ChooseBucket, Error, Preparation, Prepare, RunTasks, Snapshot, TaskOptions,
-    Tasks, build, build_with, encode_task, least_memory, prepare_task,
+    BuildOptions, BuildReport, Cell, ChooseBucket, Error, Given, GivenRows, Preparation, Prepare, RunTasks,
+    Snapshot, TaskOptions, Tasks, add_rows, build, build_with, encode_task, least_memory, prepare_task,
 };
 
 /// Runs tasks on threads, some of them twice, and fails before one of them.
 #[derive(Default)]
 struct Threads {
     fails_at: Option<usize>,
+    /// Returns the first part of the rows also as the last.
+    names_twice: bool,
     prepared: AtomicUsize,
     seen: Mutex<Vec<Tasks>>,
 }
 
 impl RunTasks for Threads {
+    fn read_rows(&self, folder: &Path, _progress: &dyn Progress) -> CoreResult<Vec<String>> {
+        let read = |part: usize| {
+            add_rows(folder, &part.to_string(), &Given::new(Part(Some(part)))).unwrap();
+        };
+        thread::scope(|scope| {
+            // One is read twice.
+            for part in (0..PARTS).chain(0..1) {
+                scope.spawn(move || read(part));
+            }
+        });
+        let named = (0..PARTS).chain(0..usize::from(self.names_twice));
+        Ok(named.map(|part| part.to_string()).collect())
+    }
+
     fn run(&self, tasks: &Tasks, _progress: &dyn Progress) -> CoreResult<()> {
         self.seen.lock().unwrap().push(tasks.clone());
         let each = |count: usize, task: &(dyn Fn(usize) -> CoreResult<()> + Sync)| {
@@ -49,8 +65,31 @@ impl RunTasks for Threads {
     }
 }
 
+/// Parts in which tasks read rows, and rows of each.
+const PARTS: usize = 3;
+const PART_ROWS: usize = 5000;
+
+/// The rows of one part, or, as the source of a build, none.
+struct Part(Option<usize>);
+
+impl GivenRows for Part {
+    fn columns(&self) -> Vec<String> {
+        ["word", "value"].map(str::to_owned).into()
+    }
+
+    fn each(
+        &self,
+        _wanted: &[&str],
+        on_row: &mut dyn FnMut(Vec<Cell>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let part = self.0.expect("tasks read the rows");
+        (part * PART_ROWS..(part + 1) * PART_ROWS)
+            .try_for_each(|i| on_row(vec![Cell::text(format!("word-{i}")), Cell::text("x".repeat(i % 300))]))
+    }
+}
+
 fn by_tasks(options: &BuildOptions, shards: usize, runner: &Arc<Threads>) -> BuildOptions {
-    let tasks = Some(TaskOptions { shards, runner: runner.clone() });
+    let tasks = Some(TaskOptions { shards, read_rows: false, runner: runner.clone() });
     BuildOptions { memory: Some(least_memory()), tasks, ..options.clone() }
 }
 
@@ -115,6 +154,42 @@ fn tasks_prepare_databases_of_every_kind() {
     assert!(by_index(&Snapshot::open(&padded.out).unwrap(), 699).starts_with(&b"y".repeat(700)));
     let expected = ["raw.bin", "raw.papir", "values.csv", "values.papir", "words.csv", "words.papir"];
     assert_eq!(files(folder.path()), expected, "nothing else is left");
+}
+
+/// A build whose rows tasks read.
+fn read_by_tasks(folder: &Path, runner: &Arc<Threads>) -> BuildOptions {
+    let given = Some(Given::new(Part(None)));
+    let options = BuildOptions { given, ..BuildOptions::new("words", folder.join("words.papir")) };
+    let options = by_tasks(&options, 2, runner);
+    let tasks = options.tasks.map(|tasks| TaskOptions { read_rows: true, ..tasks });
+    BuildOptions { tasks, key: Some("word".to_owned()), values: vec!["value".to_owned()], ..options }
+}
+
+#[test]
+fn tasks_read_the_rows_too() {
+    let folder = folder();
+    let options = read_by_tasks(folder.path(), &Arc::default());
+    let metadata = build_narrow(&options, 1).unwrap().metadata;
+    let words = 0..PARTS * PART_ROWS;
+    let bytes: usize = words.clone().map(|i| format!("word-{i}").len() + i % 300).sum();
+    assert_eq!((metadata.source.entries, metadata.source.bytes), (words.len() as u64, bytes as u64));
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    for i in [0, PART_ROWS - 1, PART_ROWS, words.end - 1] {
+        assert_eq!(by_key(&snapshot, &format!("word-{i}")).unwrap(), b"x".repeat(i % 300), "word-{i}");
+    }
+    assert_eq!(by_key(&snapshot, &format!("word-{}", words.end)), None);
+    assert_eq!(files(folder.path()), ["words.papir"], "nothing else is left");
+}
+
+#[test]
+fn duplicates_in_two_parts_are_named_by_row() {
+    let folder = folder();
+    let options =
+        read_by_tasks(folder.path(), &Arc::new(Threads { names_twice: true, ..Threads::default() }));
+    let error = build_narrow(&options, 1).unwrap_err();
+    let text = error.to_string();
+    let Error::DuplicateKey { first, row, .. } = error else { panic!("{text}") };
+    assert_eq!(row - first, (PARTS * PART_ROWS) as u64, "{text}");
 }
 
 #[test]
@@ -190,5 +265,7 @@ fn tasks_are_refused_where_they_could_not_prepare() {
     let error = refused(BuildOptions { scheme: "inspire2".to_owned(), ..tasks }, "tasks for inspire2");
     assert!(matches!(error, Error::Options { .. }));
     refused(by_tasks(&options, 100_000, &runner), "the number of shards");
+    let keyless = BuildOptions { key: None, ..read_by_tasks(folder.path(), &runner) };
+    refused(keyless, "rows that tasks read: expected rows of a program, with a key column");
     assert!(runner.seen.lock().unwrap().is_empty());
 }

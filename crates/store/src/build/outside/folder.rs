@@ -8,12 +8,13 @@ use std::time::UNIX_EPOCH;
 
 use papir_core::scratch::{PreparationRng, Scratch};
 use papir_core::{AlignedBytes, Blob, Progress, Result as CoreResult, Shape};
-use papir_lookup::outside::{Runs, Storage};
+use papir_lookup::outside::{IdSeed, Runs, Storage};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
 use super::runs::RunFile;
 use crate::build::options::BuildOptions;
+use crate::build::parts::RowParts;
 use crate::build::random::{BuildRng, SEED_BYTES};
 use crate::build::tasks::{Plan, TaskOptions, UNFINISHED};
 use crate::error::{Error, Result, io};
@@ -119,6 +120,20 @@ impl BuildFolder {
         BuildRng::new(self.build.seed)
     }
 
+    /// Has tasks read the rows with these columns of keys and values.
+    ///
+    /// # Errors
+    /// The errors of [`RowParts::read`].
+    pub(super) fn rows_by_tasks(
+        &self,
+        columns: (&str, &[String]),
+        seed: IdSeed,
+        (tasks, progress): (&TaskOptions, &dyn Progress),
+    ) -> Result<RowParts> {
+        let folder = fs::canonicalize(&self.folder).map_err(Error::io("finding", &self.folder))?;
+        RowParts::read(folder, (columns, seed), self.memory, (tasks.runner.as_ref(), progress))
+    }
+
     /// The path of a file of the build.
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name.replace('/', "-"))
@@ -202,7 +217,7 @@ impl Scratch for BuildFolder {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> CoreResult<Option<PreparationRng>> {
-        let Some((TaskOptions { shards, runner }, records, shape)) = self.tasks.take() else {
+        let Some((TaskOptions { shards, runner, .. }, records, shape)) = self.tasks.take() else {
             return Ok(None);
         };
         let mut seed = [0; SEED_BYTES];

@@ -11,3 +11,4 @@ mod stored;
 
 pub(super) use folder::BuildFolder;
 pub(super) use read::{read, records_part};
+pub(super) use runs::{check_memory, most_bytes};

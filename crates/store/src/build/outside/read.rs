@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use papir_core::scratch::Scratch;
 use papir_core::{Error as CoreError, Progress, Shape};
-use papir_lookup::outside::{self, BUCKETS, EntryRuns, SpilledTable};
+use papir_lookup::outside::{self, AddedEntries, BUCKETS, EntryRuns, IdSeed, SpilledTable, Storage};
 use papir_lookup::{Entry, TableOptions};
 
 use super::folder::BuildFolder;
@@ -15,9 +15,10 @@ use crate::build::content::{
     ChooseBucket, Content, Ids, Keys, of_keys, read_raw, shape_of_values, target_for,
 };
 use crate::build::options::BuildOptions;
+use crate::build::parts::RowParts;
 use crate::build::random::BuildRng;
 use crate::error::{Error, Result};
-use crate::source::{Format, Input, PackedRecords, is_stream, raw_shape, rows_each};
+use crate::source::{Format, Input, PackedRecords, SkippedRow, is_stream, raw_shape, rows_each};
 
 /// Reads the source, or finds what an interrupted build made of it.
 ///
@@ -75,6 +76,37 @@ fn raw_stream(
     Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
 }
 
+/// The entries of a source.
+struct Source {
+    runs: EntryRuns,
+    entries: u64,
+    bytes: u64,
+    skipped: Vec<SkippedRow>,
+}
+
+/// Reads all entries.
+fn source(
+    options: &BuildOptions,
+    folder: &mut BuildFolder,
+    rng: &mut BuildRng,
+    progress: &dyn Progress,
+) -> Result<Source> {
+    let seed = IdSeed::random(rng);
+    let (mut added, mut entries) = (AddedEntries::new(seed, folder.runs("entries")?), 0);
+    let (bytes, skipped) = rows_each(&options.request(), progress, &mut |entry| {
+        entries += 1;
+        added.add(&entry).map_err(|error| of_keys(options, error))
+    })?;
+    Ok(Source { runs: EntryRuns::new(seed, vec![added.finish()]), entries, bytes, skipped })
+}
+
+/// The entries that tasks have read.
+fn of_parts(RowParts { seed, parts, bytes }: RowParts) -> Source {
+    let runs = EntryRuns::new(seed, parts);
+    let entries = runs.lengths().map_or(0, |lengths| lengths.count);
+    Source { runs, entries, bytes, skipped: Vec::new() }
+}
+
 fn keyed(
     options: &BuildOptions,
     choose: &ChooseBucket<'_>,
@@ -83,12 +115,13 @@ fn keyed(
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
     let of_table = |error| of_keys(options, error);
-    let mut runs = EntryRuns::new(folder, rng)?;
-    let mut entries = 0;
-    let (bytes, skipped) = rows_each(&options.request(), progress, &mut |entry| {
-        entries += 1;
-        runs.add(&entry).map_err(of_table)
-    })?;
+    let Source { mut runs, entries, bytes, skipped } = match (&options.tasks, &options.key) {
+        (Some(tasks), Some(key)) if tasks.read_rows => {
+            let (columns, seed) = ((key.as_str(), options.values.as_slice()), IdSeed::random(rng));
+            of_parts(folder.rows_by_tasks(columns, seed, (tasks, progress))?)
+        }
+        _ => source(options, folder, rng, progress)?,
+    };
     let lengths = runs.lengths().ok_or(CoreError::EmptyDatabase).map_err(|error| of_table(error.into()))?;
     let bucket = target_for(options, &lengths, choose).map_err(of_table)?;
     let table = TableOptions { bucket, on_duplicate: options.on_duplicate, room: options.room };

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use papir_core::{Blob, Error as CoreError, Result as CoreResult};
-use papir_lookup::outside::{RUNS, Runs};
+use papir_lookup::outside::{RUNS, ReadRuns, Runs};
 
 use crate::error::io;
 use crate::map::map_blob;
@@ -46,7 +46,7 @@ impl RunFile {
         let [least, most] = BLOCK_BYTES;
         let block_bytes = ((memory / SHARE) as usize / RUNS).clamp(least, most);
         let runs = vec![Run::default(); RUNS];
-        Ok(Self { path, file, blocks: 0, block_bytes, most: memory / 8, runs, sealed: None })
+        Ok(Self { path, file, blocks: 0, block_bytes, most: most_bytes(memory), runs, sealed: None })
     }
 
     /// Appends bytes, and writes the run's first block if it is full.
@@ -65,32 +65,28 @@ impl RunFile {
     }
 }
 
-impl Runs for RunFile {
-    fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
-        parts.iter().try_for_each(|part| self.append_part(run, part))
-    }
-
-    fn read(&mut self, run: usize) -> CoreResult<Vec<u8>> {
+impl ReadRuns for RunFile {
+    fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
         let Run { blocks, rest } = &self.runs[run];
-        let bytes = blocks.len() * self.block_bytes + rest.len();
-        if bytes as u64 > self.most {
-            let expected = format!("at most {}, an eighth of the memory allowed", self.most);
-            return Err(CoreError::out_of_bounds(
-                "the number of bytes that are sorted together, as all rows of a key are,",
-                bytes as u64,
-                expected,
-            ));
-        }
-        let mut all = vec![0; bytes];
+        let start = out.len();
+        let in_blocks = start + blocks.len() * self.block_bytes;
+        check_memory(in_blocks + rest.len(), self.most)?;
+        out.resize(in_blocks, 0);
         let failed = |source| io("reading", &self.path, source);
-        for (&block, out) in blocks.iter().zip(all.chunks_exact_mut(self.block_bytes)) {
+        for (&block, out) in blocks.iter().zip(out[start..].chunks_exact_mut(self.block_bytes)) {
             self.file.seek(SeekFrom::Start(block * self.block_bytes as u64)).map_err(failed)?;
             self.file.read_exact(out).map_err(failed)?;
         }
-        all[bytes - rest.len()..].copy_from_slice(rest);
+        out.extend_from_slice(rest);
         // Appends go to the end.
         self.file.seek(SeekFrom::Start(self.blocks * self.block_bytes as u64)).map_err(failed)?;
-        Ok(all)
+        Ok(())
+    }
+}
+
+impl Runs for RunFile {
+    fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
+        parts.iter().try_for_each(|part| self.append_part(run, part))
     }
 
     fn seal(&mut self) -> CoreResult<()> {
@@ -117,6 +113,24 @@ impl Runs for RunFile {
     }
 }
 
+/// The most bytes of a run that a build with this memory in bytes sorts.
+pub(in crate::build) fn most_bytes(memory: u64) -> u64 {
+    memory / 8
+}
+
+/// # Errors
+/// [`CoreError::OutOfBounds`] for a run of more bytes than allowed.
+pub(in crate::build) fn check_memory(bytes: usize, most: u64) -> CoreResult<()> {
+    if bytes as u64 <= most {
+        return Ok(());
+    }
+    Err(CoreError::out_of_bounds(
+        "the number of bytes that are sorted together, as all rows of a key are,",
+        bytes as u64,
+        format!("at most {most}, an eighth of the memory allowed"),
+    ))
+}
+
 impl Drop for RunFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
@@ -127,6 +141,16 @@ impl Drop for RunFile {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    fn read(runs: &mut RunFile, run: usize) -> Vec<u8> {
+        let mut bytes = vec![7];
+        // What is there already counts.
+        runs.most += 1;
+        runs.read(run, &mut bytes).unwrap();
+        runs.most -= 1;
+        assert_eq!(bytes.remove(0), 7);
+        bytes
+    }
 
     #[test]
     fn runs_come_back_whole_and_their_file_goes_with_them() {
@@ -139,14 +163,14 @@ mod tests {
             runs.append(run, &[&part, b"-"]).unwrap();
             expected[run].extend([&part[..], b"-"].concat());
             if step == 1500 {
-                assert_eq!(runs.read(run).unwrap(), expected[run], "read, then appended to");
+                assert_eq!(read(&mut runs, run), expected[run], "read, then appended to");
             }
         }
         runs.append(8, &[&vec![1; 3 * 4096]]).unwrap();
         expected[8] = vec![1; 3 * 4096];
         runs.seal().unwrap();
         for (run, expected) in expected.iter().enumerate() {
-            assert_eq!(runs.read(run).unwrap(), *expected, "run {run}");
+            assert_eq!(read(&mut runs, run), *expected, "run {run}");
             for at in (0..expected.len()).step_by(97) {
                 let mut part = vec![0; 5000.min(expected.len() - at)];
                 runs.copy(run, at as u64, &mut part);
@@ -162,8 +186,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut runs = RunFile::create(folder.path().join("runs"), 1 << 16).unwrap();
         runs.append(0, &[&[1; 8192]]).unwrap();
-        assert!(runs.read(0).is_ok());
+        assert_eq!(read(&mut runs, 0).len(), 8192);
         runs.append(0, &[b"1"]).unwrap();
-        assert_eq!(runs.read(0).unwrap_err().code(), "out_of_bounds");
+        assert_eq!(runs.read(0, &mut Vec::new()).unwrap_err().code(), "out_of_bounds");
     }
 }

@@ -1,0 +1,165 @@
+//! Rows that tasks read, each task a part of them, before the build arranges the keys of all.
+//!
+//! All machines have the folder of the build.
+//!
+//! | step | by | files |
+//! |---|---|---|
+//! | draw the seed of the keys' ids | the build | `rows.json` |
+//! | read rows, hash keys, partition the rows by id | [`add_rows`], in a task for each part | `rows-PART`, `rows-PART.json` |
+//! | map the parts | the build | |
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use papir_core::{Blob, Error as CoreError, NoProgress, Progress, Result as CoreResult};
+use papir_lookup::outside::{AddedEntries, EntryPart, HeapRuns, IdSeed, RUNS, ReadRuns};
+use papir_lookup::{Lengths, MAX_VALUE_BYTES};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::outside::{check_memory, most_bytes};
+use super::tasks::{RunTasks, publish};
+use crate::error::{Error, Result, io};
+use crate::map::map_blob;
+use crate::source::{Columns, Deletes, Format, Given, Request, Selection, rows_each};
+
+/// The file with the columns and the seed.
+const PLAN: &str = "rows.json";
+/// The name of a part in errors. Its rows are counted from 1.
+const NAME: &str = "a part of the rows";
+
+/// What tasks read.
+#[derive(Serialize, Deserialize)]
+struct Plan {
+    /// The seed of the ids, which is public.
+    seed: [u8; 32],
+    key: String,
+    values: Vec<String>,
+}
+
+/// What is known of a part without reading its rows.
+#[derive(Serialize, Deserialize)]
+struct Summary {
+    /// The ends of all runs in the file of the rows.
+    ends: Vec<usize>,
+    /// Number, shortest, longest and total length of the values.
+    lengths: Option<(u64, usize, usize, u64)>,
+    /// Bytes of the cells that were read.
+    bytes: u64,
+}
+
+/// All parts that tasks have read.
+pub(super) struct RowParts {
+    pub(super) seed: IdSeed,
+    pub(super) parts: Vec<EntryPart>,
+    /// Bytes of all cells.
+    pub(super) bytes: u64,
+}
+
+impl RowParts {
+    /// Has tasks read the rows with these columns of keys and values, for a build with `memory` bytes.
+    ///
+    /// # Errors
+    /// Errors of the tasks; [`CoreError::Io`]; [`CoreError::Malformed`] and [`CoreError::Length`] for parts
+    /// that are not those of [`add_rows`].
+    pub(super) fn read(
+        folder: PathBuf,
+        ((key, values), seed): ((&str, &[String]), IdSeed),
+        memory: u64,
+        (runner, progress): (&dyn RunTasks, &dyn Progress),
+    ) -> Result<Self> {
+        write(&folder, PLAN, &Plan { seed: seed.0, key: key.to_owned(), values: values.to_vec() })?;
+        let mut all = Self { seed, parts: Vec::new(), bytes: 0 };
+        for name in runner.read_rows(&folder, progress)? {
+            let Summary { ends, lengths, bytes } = read(&folder, &summary_of(&name))?;
+            let path = folder.join(rows_of(&name));
+            let rows = map_blob(&path)?;
+            CoreError::check_length("the ends of a part's runs", ends.len(), RUNS)?;
+            CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
+            let lengths =
+                lengths.map(|(count, shortest, longest, total)| Lengths { count, shortest, longest, total });
+            let runs = Box::new(PartFile { path, rows, ends, most: most_bytes(memory) });
+            all.parts.push(EntryPart { runs, lengths });
+            all.bytes += bytes;
+        }
+        Ok(all)
+    }
+}
+
+/// Reads the rows of a part for the build in `folder`, and partitions them in memory. The same rows under
+/// the same name may be added again.
+///
+/// # Errors
+/// Errors of the rows, and [`CoreError::Io`].
+pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
+    let Plan { seed, key, values } = read(folder, PLAN)?;
+    let path = Path::new(NAME);
+    let request = Request {
+        path,
+        format: Format::Given,
+        columns: Columns { key: Some(&key), values: &values, deletes: Deletes::None },
+        selection: Selection::Whole,
+        given: Some(rows),
+        longest: MAX_VALUE_BYTES as u64,
+        skip_bad: 0,
+    };
+    let mut added = AddedEntries::new(IdSeed(seed), Box::<HeapRuns>::default());
+    let each = &mut |entry| added.add(&entry).map_err(Error::of_source(path));
+    let (bytes, _) = rows_each(&request, &NoProgress, each)?;
+    let EntryPart { mut runs, lengths } = added.finish();
+    let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(RUNS));
+    for run in 0..RUNS {
+        runs.read(run, &mut all)?;
+        ends.push(all.len());
+    }
+    publish(folder, &rows_of(name), &all)?;
+    let lengths =
+        lengths.map(|Lengths { count, shortest, longest, total }| (count, shortest, longest, total));
+    write(folder, &summary_of(name), &Summary { ends, lengths, bytes })
+}
+
+fn rows_of(name: &str) -> String {
+    format!("rows-{name}")
+}
+
+fn summary_of(name: &str) -> String {
+    format!("rows-{name}.json")
+}
+
+fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_vec(value).map_err(|error| CoreError::malformed(NAME, error, "text"))?;
+    Ok(publish(folder, name, &json)?)
+}
+
+fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T> {
+    let path = folder.join(name);
+    let json = fs::read(&path).map_err(|source| io("reading", &path, source))?;
+    let found = serde_json::from_slice(&json);
+    Ok(found.map_err(|error| CoreError::malformed(NAME, error, "that of this version"))?)
+}
+
+/// The runs of a part, in a file that is removed with them. Its pages are not memory of the build.
+struct PartFile {
+    path: PathBuf,
+    rows: Blob,
+    ends: Vec<usize>,
+    /// The most bytes of a run of all parts.
+    most: u64,
+}
+
+impl ReadRuns for PartFile {
+    fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
+        let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let found = self.rows.get(start..self.ends[run]);
+        let found = found.ok_or_else(|| CoreError::malformed(NAME, "runs out of order", "ascending ends"))?;
+        check_memory(out.len() + found.len(), self.most)?;
+        out.extend_from_slice(found);
+        Ok(())
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
