@@ -82,7 +82,8 @@ impl GivenRows for Part {
         _wanted: &[&str],
         on_row: &mut dyn FnMut(Vec<Cell>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let part = self.0.expect("tasks read the rows");
+        // Tasks read the rows.
+        let part = self.0.unwrap();
         (part * PART_ROWS..(part + 1) * PART_ROWS)
             .try_for_each(|i| on_row(vec![Cell::text(format!("word-{i}")), Cell::text("x".repeat(i % 300))]))
     }
@@ -175,9 +176,9 @@ fn tasks_read_the_rows_too() {
     assert_eq!((metadata.source.entries, metadata.source.bytes), (words.len() as u64, bytes as u64));
     let snapshot = Snapshot::open(&options.out).unwrap();
     for i in [0, PART_ROWS - 1, PART_ROWS, words.end - 1] {
-        assert_eq!(by_key(&snapshot, &format!("word-{i}")).unwrap(), b"x".repeat(i % 300), "word-{i}");
+        assert_eq!(by_key(&snapshot, format!("word-{i}")).unwrap(), b"x".repeat(i % 300), "word-{i}");
     }
-    assert_eq!(by_key(&snapshot, &format!("word-{}", words.end)), None);
+    assert_eq!(by_key(&snapshot, format!("word-{}", words.end)), None);
     assert_eq!(files(folder.path()), ["words.papir"], "nothing else is left");
 }
 
