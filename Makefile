@@ -24,12 +24,13 @@ demo-ray: wheel ## Four shards of a database on this machine, behind Ray Serve; 
 	$(CARGO) build --locked --release --quiet -p papir-cli --no-default-features
 	RAY_USAGE_STATS_ENABLED=0 $(TOOLS)/ray/bin/python python/demo/ray_demo.py target/release/papir demo/data/common-passwords.csv
 
-# Many tests wait for a process, a service or the disk, so there are more of them than processors.
+# Many tests wait for a process, a service or the disk, so there are more of them than processors. Those of
+# the Python package and in the browser wait most, and run side by side.
 TEST_THREADS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 
 test: lint ## Everything that must hold before a commit: lint, then the tests of every crate.
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --workspace
-	$(MAKE) js-test
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --workspace -- --skip the_package
+	$(MAKE) -j2 python-test js-test
 
 test-long: lint msrv long-tools ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed::
@@ -78,7 +79,7 @@ arm-test: arm-tools ## The kernels' tests for aarch64, in an emulator (qemu-user
 	$(ARM_ENVIRONMENT) $(CARGO) test --locked --release --target $(ARM) -p papir-kernels --lib --test it
 
 python-test: tools ## The tests of the Python package, in an environment of their own.
-	$(CARGO) test --locked --workspace the_package
+	$(CARGO) test --locked --workspace --tests the_package
 
 wheel: tools ## A wheel of the Python package, in target/wheels.
 	@test -x $(TOOLS)/maturin/bin/maturin \
