@@ -88,7 +88,7 @@ wheel: tools ## A wheel of the Python package, in target/wheels.
 	$(TOOLS)/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
 
 notebooks: wheel ## Run the notebooks, and store their output in them.
-	@test -x $(TOOLS)/notebooks/bin/python || { python3 -m venv $(TOOLS)/notebooks \
+	@$(TOOLS)/notebooks/bin/python -c 'import nbclient' 2>/dev/null || { python3 -m venv $(TOOLS)/notebooks \
 	  && $(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check nbclient ipykernel matplotlib; } \
 	  || { echo "the notebooks need Python 3.10 or later with venv (apt-get install python3-venv)" >&2; exit 1; }
 	$(TOOLS)/notebooks/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/wheels/pypapir-*.whl

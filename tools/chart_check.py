@@ -90,7 +90,7 @@ def check_configuration(papir, objects):
 
 
 def check_device(*serve):
-    """The machine that checks need not have a GPU: then its driver is all that is missing."""
+    """Checks the configuration with its device. Without a GPU, only the missing driver is accepted."""
     done = subprocess.run(serve, capture_output=True, text=True)
     if done.returncode != 0 and "CUDA's driver (libcuda) is not installed" not in done.stderr:
         sys.exit(f"{' '.join(serve)}: exit code {done.returncode}\n{done.stderr}")

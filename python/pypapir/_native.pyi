@@ -23,7 +23,7 @@ def build(
     shards: int | None,
     record_bytes: int | None,
     tasks: tuple[
-        int, Callable[[str], Iterator[str]] | None, Callable[[str, int, int], Iterator[tuple[str, int, int]]]
+        int, Callable[[str], Iterator[str | None]] | None, Callable[[str, int, int], Iterator[tuple[str, int, int]]]
     ]
     | None,
     progress: Callable[[str, int, int], None] | None,

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
 use crate::errors::of_client;
-use crate::worker::Worker;
+use crate::local::Local;
 
 /// Options from the arguments of `connect`.
 fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
@@ -60,9 +60,36 @@ fn owner(text: &str) -> PyResult<CheckpointSettings> {
     Ok(CheckpointSettings { owner: Some(key), ..CheckpointSettings::default() })
 }
 
+/// A connection whose lookups wait for one another.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Connection>>);
+
+impl Shared {
+    async fn open(url: String, options: Options) -> PyResult<Self> {
+        let connection = Connection::open_with(&url, &options).await.map_err(of_client)?;
+        Ok(Self(Arc::new(Mutex::new(connection))))
+    }
+
+    fn keys(
+        &self,
+        keys: Vec<Vec<u8>>,
+    ) -> impl Future<Output = PyResult<Vec<Option<Vec<u8>>>>> + Send + use<> {
+        let (connection, keys) = (Arc::clone(&self.0), Zeroizing::new(keys));
+        async move { connection.lock().await.get_keys(&keys).await.map_err(of_client) }
+    }
+
+    fn indices(&self, indices: Vec<u64>) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
+        let (connection, indices) = (Arc::clone(&self.0), Zeroizing::new(indices));
+        async move { connection.lock().await.get_indices(&indices).await.map_err(of_client) }
+    }
+}
+
 /// A private client of one database of a service.
 #[pyclass(frozen, module = "pypapir")]
-pub(crate) struct Client(Worker);
+pub(crate) struct Client {
+    connection: Shared,
+    local: Local,
+}
 
 /// Connects to a database of a service.
 #[pyfunction]
@@ -72,47 +99,25 @@ pub(crate) fn connect(
     url: String,
     arguments: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Client> {
-    let options = options(arguments)?;
-    Ok(Client(Worker::start(py, move || papir_client::Connection::open_with(&url, &options))?))
+    let (options, local) = (options(arguments)?, Local::new()?);
+    Ok(Client { connection: local.wait(py, Shared::open(url, options))??, local })
 }
 
 #[pymethods]
 impl Client {
     /// The value of a key; None if it is absent.
     fn get(&self, py: Python<'_>, key: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
-        let key = Zeroizing::new(key);
-        self.0.run(py, move |connection| connection.get_key(&key))
+        Ok(self.local.wait(py, self.connection.keys(vec![key]))??.pop().flatten())
     }
 
     /// The values of several keys. The service learns how many.
     fn get_many(&self, py: Python<'_>, keys: Vec<Vec<u8>>) -> PyResult<Vec<Option<Vec<u8>>>> {
-        let keys = Zeroizing::new(keys);
-        self.0.run(py, move |connection| connection.get_keys(&keys))
+        self.local.wait(py, self.connection.keys(keys))?
     }
 
     /// The record at an index.
     fn get_index(&self, py: Python<'_>, index: u64) -> PyResult<Vec<u8>> {
-        let index = Zeroizing::new(index);
-        self.0.run(py, move |connection| connection.get_index(*index))
-    }
-}
-
-/// A connection whose lookups wait for one another.
-#[derive(Clone)]
-struct Shared(Arc<Mutex<Connection>>);
-
-impl Shared {
-    fn keys(
-        &self,
-        keys: Vec<Vec<u8>>,
-    ) -> impl Future<Output = PyResult<Vec<Option<Vec<u8>>>>> + Send + use<> {
-        let connection = Arc::clone(&self.0);
-        async move { connection.lock().await.get_keys(&keys).await.map_err(of_client) }
-    }
-
-    fn indices(&self, indices: Vec<u64>) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
-        let connection = Arc::clone(&self.0);
-        async move { connection.lock().await.get_indices(&indices).await.map_err(of_client) }
+        Ok(self.local.wait(py, self.connection.indices(vec![index]))??.pop().unwrap_or_default())
     }
 }
 
@@ -129,10 +134,7 @@ pub(crate) fn connect_async<'py>(
     arguments: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = options(arguments)?;
-    future_into_py(py, async move {
-        let connection = Connection::open_with(&url, &options).await.map_err(of_client)?;
-        Ok(AsyncClient(Shared(Arc::new(Mutex::new(connection)))))
-    })
+    future_into_py(py, async move { Ok(AsyncClient(Shared::open(url, options).await?)) })
 }
 
 #[pymethods]

@@ -6,7 +6,7 @@
 //! | `source`, `arrow`, `pairs` | files, tables, pairs and arrays as sources |
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
-//! | `client`, `worker` | lookups in a service, awaited and on a thread of their own |
+//! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
 //! | `service` | a service in this process |
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
 //! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |
@@ -20,6 +20,7 @@ mod client;
 mod database;
 mod divided;
 mod errors;
+mod local;
 mod pairs;
 mod plan;
 mod progress;
@@ -29,7 +30,6 @@ mod shard;
 mod source;
 mod tasks;
 mod waiting;
-mod worker;
 
 #[pyo3::pymodule]
 mod _native {

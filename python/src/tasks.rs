@@ -4,54 +4,53 @@ use std::path::{Path, PathBuf};
 
 use papir_core::{Error as CoreError, NoProgress, Progress, Result as CoreResult};
 use papir_store::{Given, RunTasks, Tasks};
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::arrow::Batches;
-use crate::errors::{of_core, of_store};
+use crate::errors::{Error, of_core, of_store};
 use crate::waiting::run;
 
 /// Python functions that run tasks.
 pub(crate) struct Functions {
-    /// Takes the folder of a build, and returns an iterator of the names of parts, which ends once all are
-    /// read. `None` if the build reads its rows itself.
+    /// Takes the folder of a build, and returns an iterator of the names of parts, and of None where it
+    /// waits. It ends once all are read. `None` if the build reads its rows itself.
     pub(crate) read: Option<Py<PyAny>>,
     /// Takes the folder, and how many tasks encode and prepare, and returns an iterator of (stage, done, of),
     /// which ends with the tasks.
     pub(crate) run: Py<PyAny>,
 }
 
+/// The error of a task. Those of papir need no name of their type.
 fn failed(error: PyErr) -> CoreError {
-    CoreError::Io {
-        what: "running the tasks of a build".to_owned(),
-        source: std::io::Error::other(error.to_string()),
-    }
+    let text = Python::attach(|py| match error.is_instance_of::<Error>(py) {
+        true => error.value(py).to_string(),
+        false => error.to_string(),
+    });
+    CoreError::Io { what: "running the tasks of a build".to_owned(), source: std::io::Error::other(text) }
 }
 
 impl RunTasks for Functions {
     fn read_rows(&self, folder: &Path, progress: &dyn Progress) -> CoreResult<Vec<String>> {
         let Some(read) = &self.read else { return Ok(Vec::new()) };
         progress.stage("reading", 0);
-        let started = Python::attach(|py| Ok(read.call1(py, (folder,))?.bind(py).try_iter()?.unbind()));
-        let (parts, mut names) = (started.map_err(failed)?, Vec::new());
-        while let Some(name) = Python::attach(|py| next(parts.bind(py))).map_err(failed)? {
-            names.push(name);
-            progress.advance(1);
+        let parts = Steps::of(read, (folder,))?;
+        let mut names = Vec::new();
+        while let Some(part) = parts.next::<Option<String>>()? {
+            progress.advance(part.is_some().into());
+            names.extend(part);
         }
         Ok(names)
     }
 
     fn run(&self, tasks: &Tasks, progress: &dyn Progress) -> CoreResult<()> {
-        let started = Python::attach(|py| {
-            let steps = self.run.call1(py, (&tasks.folder, tasks.encode, tasks.prepare))?;
-            Ok(steps.bind(py).try_iter()?.unbind())
-        });
-        let (steps, mut shown) = (started.map_err(failed)?, (String::new(), 0));
+        let steps = Steps::of(&self.run, (&tasks.folder, tasks.encode, tasks.prepare))?;
+        let mut shown = (String::new(), 0);
         // The lock is free between two steps, when Ctrl-C is looked for.
-        while let Some(step) = Python::attach(|py| next(steps.bind(py))).map_err(failed)? {
-            let (stage, done, of): (String, u64, u64) = step;
+        while let Some((stage, done, of)) = steps.next::<(String, u64, u64)>()? {
             if stage != shown.0 {
                 progress.stage(&stage, of);
                 shown = (stage, 0);
@@ -63,11 +62,32 @@ impl RunTasks for Functions {
     }
 }
 
-/// The next step of running tasks.
-fn next<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(
-    steps: &Bound<'_, PyIterator>,
-) -> PyResult<Option<T>> {
-    steps.clone().next().transpose()?.map(|step| step.extract()).transpose()
+/// The steps of a Python function that yields them. It is closed at once, since the tasks of a build that has
+/// ended write to a folder that goes.
+struct Steps(Py<PyIterator>);
+
+impl Steps {
+    fn of(function: &Py<PyAny>, arguments: impl for<'py> PyCallArgs<'py>) -> CoreResult<Self> {
+        let call = |py: Python<'_>| Ok(Self(function.bind(py).call1(arguments)?.try_iter()?.unbind()));
+        Python::attach(call).map_err(failed)
+    }
+
+    fn next<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(&self) -> CoreResult<Option<T>> {
+        let next = |py: Python<'_>| {
+            self.0.bind(py).clone().next().transpose()?.map(|step| step.extract()).transpose()
+        };
+        Python::attach(next).map_err(failed)
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        Python::attach(|py| {
+            if let Err(error) = self.0.call_method0(py, "close") {
+                error.write_unraisable(py, None);
+            }
+        });
+    }
 }
 
 /// Adds the rows of a table of Arrow as a part to the build in `folder`.

@@ -3,12 +3,12 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::Duration;
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3_async_runtimes::tokio::get_runtime;
+use tokio::runtime::Runtime;
 
 /// Interval between two looks for Ctrl-C.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -18,8 +18,17 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// # Errors
 /// `KeyboardInterrupt`.
 pub(crate) fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = T> + Send) -> PyResult<T> {
+    wait_on(py, get_runtime(), future)
+}
+
+/// [`wait`] on a runtime.
+pub(crate) fn wait_on<T: Send>(
+    py: Python<'_>,
+    runtime: &Runtime,
+    future: impl Future<Output = T> + Send,
+) -> PyResult<T> {
     py.detach(|| {
-        get_runtime().block_on(async {
+        runtime.block_on(async {
             let mut future = std::pin::pin!(future);
             loop {
                 tokio::select! {
@@ -28,24 +37,6 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = T> + Se
                 }
             }
         })
-    })
-}
-
-/// Waits for a message of another thread, which goes on after Ctrl-C.
-///
-/// # Errors
-/// `KeyboardInterrupt`, and `RuntimeError` if the thread ends without a message.
-pub(crate) fn receive<T: Send>(py: Python<'_>, messages: Receiver<T>) -> PyResult<T> {
-    py.detach(move || {
-        loop {
-            match messages.recv_timeout(INTERVAL) {
-                Ok(message) => return Ok(message),
-                Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(PyRuntimeError::new_err("a thread of papir has ended"));
-                }
-            }
-        }
     })
 }
 

@@ -175,6 +175,24 @@ def test_control_c_ends_a_wait(tmp_path: Path) -> None:
     assert time.monotonic() - start < 10
 
 
+def test_a_fork_is_told_to_connect_again(tmp_path: Path) -> None:
+    program = """
+import os, sys
+import pypapir
+pypapir.build({"a": "b"}, sys.argv[1])
+with pypapir.serve(sys.argv[1]) as service:
+    client = pypapir.connect(service.url, state=sys.argv[1] + ".state")
+    if os.fork() == 0:
+        try:
+            client.get("a")
+        except RuntimeError as error:
+            os._exit(7 if "connect in each process" in str(error) else 1)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+    assert client.get("a") == b"b"
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "w.papir")], check=True, timeout=60)
+
+
 def test_schemes_by_their_operations() -> None:
     records = [bytes([i] * 16) for i in range(200)]
     assert "inspire" in pypapir.schemes()

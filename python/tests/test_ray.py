@@ -4,11 +4,13 @@ import importlib
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -173,3 +175,60 @@ def test_tasks_build_a_snapshot_from_a_dataset(tmp_path: Path) -> None:
         pypapir.ray.build(paths, out, shards=1000, **columns)
     with pytest.raises(pypapir.Error, match="tasks for simple: expected inspire"):
         pypapir.ray.build(ray.data.read_parquet(paths), out, shards=2, scheme="simple", **columns)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_records_by_index_have_the_order_of_the_rows(tmp_path: Path) -> None:
+    def late(block: pa.Table) -> pa.Table:
+        # The first rows come last.
+        time.sleep(1 if block["number"][0].as_py() == 0 else 0)
+        return block.append_column("value", pa.array([f"{i.as_py():0300d}" for i in block["number"]]))
+
+    count = 40_000
+    numbers = ray.data.from_items([{"number": i} for i in range(count)], override_num_blocks=4)
+    rows = numbers.map_batches(late, batch_size=None, batch_format="pyarrow")
+    out = tmp_path / "numbers.papir"
+    pypapir.ray.build(rows, out, shards=1, value="value", memory=400 << 20)
+    opened = pypapir.open(out)
+    for i in [0, 9_999, 10_000, count - 1]:
+        assert opened.get_index(i) == f"{i:0300d}".encode()
+    assert not rows.context.execution_options.preserve_order
+
+
+@pytest.mark.usefixtures("cluster")
+def test_one_large_block_of_pandas_is_read_in_parts(tmp_path: Path) -> None:
+    count = 300_000
+    frame = pd.DataFrame({"word": [f"word {i}" for i in range(count)], "meaning": ["x" * 300] * count})
+    rows = ray.data.from_pandas([frame])
+    out = tmp_path / "words.papir"
+    columns: dict[str, Any] = {"key": "word", "value": "meaning", "memory": 400 << 20}
+    built = pypapir.ray.build(rows, out, shards=1, **columns)
+    assert built.entries == count
+    assert pypapir.open(out).get(f"word {count - 1}") == b"x" * 300
+
+
+@pytest.mark.usefixtures("cluster")
+def test_control_c_ends_the_reading(tmp_path: Path) -> None:
+    read = tmp_path / "read"
+
+    def slow(block: pa.Table) -> pa.Table:
+        # The first time, for the schema, it is fast.
+        time.sleep(30 if read.exists() else 0)
+        read.touch()
+        return block
+
+    word = ray.data.from_items([{"word": "a", "meaning": "b"}])
+    rows = word.map_batches(slow, batch_size=None, batch_format="pyarrow")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(1, lambda: signal.raise_signal(signal.SIGINT))
+
+    def interrupt(stage: str, done: int, of: int) -> None:
+        if (stage, done) == ("reading", 0) and not timer.is_alive():
+            timer.start()
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        out = tmp_path / "w.papir"
+        pypapir.ray.build(rows, out, shards=1, key="word", value="meaning", progress=interrupt)
+    assert time.monotonic() - start < 25
+    assert list(tmp_path.iterdir()) == [read]

@@ -69,10 +69,10 @@ impl Lengths {
     /// The statistics of all values of two groups.
     pub(crate) fn joined(self, other: Self) -> Self {
         Self {
-            count: self.count + other.count,
+            count: self.count.saturating_add(other.count),
             shortest: self.shortest.min(other.shortest),
             longest: self.longest.max(other.longest),
-            total: self.total + other.total,
+            total: self.total.saturating_add(other.total),
         }
     }
 

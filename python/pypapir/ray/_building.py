@@ -1,8 +1,11 @@
 """Snapshots that tasks on many machines prepare."""
 
 import os
+import queue
+import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -22,6 +25,12 @@ MEMORY = 2 << 30
 
 INTERVAL = 0.5
 """Seconds between two looks at the tasks."""
+
+PARTS = 16
+"""A task reads the rows of a part of the memory at a time: some copies of them fit."""
+
+READERS = ("accelerator_type", "label_selector", "memory", "resources", "runtime_env")
+"""Options of tasks that also tasks of Ray Data take, besides processors."""
 
 RETRIES = 5
 """Times that Ray runs a task again whose process or machine is lost."""
@@ -44,9 +53,10 @@ def build(
 ) -> Built:
     """Builds a snapshot for `Shards.start` with the tasks of a cluster.
 
-    Ray Data reads the rows, hashes the keys and partitions the rows by the first bits of the hashes, into files
-    in a folder beside `out`. This process arranges one partition after the other. Tasks then encode the records
-    and prepare the slices. No process holds the database in memory.
+    With a key, tasks of Ray Data read the rows, hash the keys and write the rows to a folder beside `out`,
+    partitioned by the first bits of the hashes. This process arranges one partition after the other. Without a
+    key, this process reads the rows, block after block. Tasks then encode the records and prepare the slices.
+    No process holds the database in memory.
 
     Args:
         dataset: The rows; see `Rows`.
@@ -61,7 +71,8 @@ def build(
         name: The database's name; by default the file's stem.
         memory: The most memory of this process in bytes, and about that of a task.
         options: Options of each task, such as `num_cpus` (1) or `scheduling_strategy`. A task works on as many
-            threads as it has processors; one that reads rows has one.
+            threads as it has processors. Tasks that read rows have at most one, and are placed and run again
+            as Ray Data does.
         progress: True for a bar of tqdm, or a function.
 
     Raises:
@@ -83,12 +94,14 @@ def build(
         yield from _all(_encode, chosen, folder, encode, "encode")
         yield from _all(_prepare, chosen, folder, prepare, "pack")
 
-    def read(folder: str) -> Iterator[str]:
-        return _read(rows, folder, options or {})
+    schema = _schema(rows)
+
+    def read(folder: str) -> Iterator[str | None]:
+        return _read(rows, schema, folder, memory, options or {})
 
     with Bar(progress) as report:
         built = _native.build(
-            _schema(rows).empty_table() if key else _stream(rows),
+            schema.empty_table() if key else _stream(rows, schema),
             out,
             key=key,
             values=values,
@@ -107,46 +120,111 @@ def build(
 
 
 def _schema(rows: "Dataset") -> pa.Schema:
+    """The columns as Arrow has them."""
     schema = rows.schema()
     if schema is None:
         raise _native.Error("the dataset has no rows: expected at least one")
-    base: pa.Schema = schema.base_schema
-    return base
+    if isinstance(schema.base_schema, pa.Schema):
+        return schema.base_schema
+    # Blocks of pandas have no schema of Arrow.
+    first: pa.Table = rows.take_batch(1, batch_format="pyarrow")
+    return first.schema
 
 
-def _read(rows: "Dataset", folder: str, options: Mapping[str, Any]) -> Iterator[str]:
-    """Has each block written to a part of the build in `folder`, and yields the names of parts in order."""
+@contextmanager
+def _ordered(rows: "Dataset") -> Iterator[None]:
+    """Has Ray Data keep the order of rows, which it shares with all datasets made of the same one."""
+    options = rows.context.execution_options
+    before, options.preserve_order = options.preserve_order, True
+    try:
+        yield
+    finally:
+        options.preserve_order = before
+
+
+def _read(
+    rows: "Dataset", schema: pa.Schema, folder: str, memory: int, options: Mapping[str, Any]
+) -> Iterator[str | None]:
+    """Has tasks write the blocks to parts of the build in `folder`.
+
+    Yields the names of parts in the order of the rows, and None from time to time, so that Ctrl-C is seen.
+    """
 
     def add(block: pa.Table) -> pa.Table:
-        # A task that is run again leaves a part that no result names.
-        name, error = uuid.uuid4().hex, ""
+        names: list[str] = []
+        parts = max(1, block.nbytes // (memory // PARTS))
+        rows_of_part = -(-block.num_rows // parts)
         try:
-            _native.add_rows(folder, name, block)
-        except _native.Error as found:
+            # Blocks of one dataset may have other types.
+            block = block.cast(schema)
+            for part in range(parts):
+                # A task that is run again leaves parts that no result names.
+                names.append(uuid.uuid4().hex)
+                _native.add_rows(folder, names[-1], block.slice(part * rows_of_part, rows_of_part))
+        except (_native.Error, pa.ArrowException) as error:
             # An exception would come back as a text of Ray's, with the traceback of the task.
-            error = str(found)
-        return pa.table({"name": [name], "error": [error]})
+            return pa.table({"names": [names], "rows": [block.num_rows], "error": [str(error)]})
+        return pa.table({"names": [names], "rows": [block.num_rows], "error": [""]})
 
-    # Ray Data runs its tasks again by rules of its own.
-    chosen = {name: option for name, option in options.items() if name != "max_retries"} | {"num_cpus": 1}
-    parts = rows.map_batches(add, batch_size=None, batch_format="pyarrow", **chosen)
-    # Errors name the rows of a duplicate, counted in the order of the parts. The dataset shares the options.
-    execution = parts.context.execution_options
-    ordered, execution.preserve_order = execution.preserve_order, True
+    chosen = {name: options[name] for name in READERS if name in options}
+    chosen["num_cpus"] = min(1, options.get("num_cpus", 1))
+    added = rows.map_batches(add, batch_size=None, batch_format="pyarrow", **chosen)
+    first = 1
+    for one in _drained(added):
+        if one is None:
+            yield None
+            continue
+        last = first + one["rows"] - 1
+        if one["error"]:
+            raise _native.Error(f"{one['error']} (in rows {first} to {last})")
+        yield from one["names"]
+        first = last + 1
+
+
+def _drained(rows: "Dataset") -> Iterator[dict[str, Any] | None]:
+    """The rows of a dataset in order, and None from time to time while there is none."""
+    found: queue.Queue[dict[str, Any] | Exception | None] = queue.Queue()
+    closed = threading.Event()
+
+    def drain() -> None:
+        try:
+            with _ordered(rows):
+                for row in rows.iter_rows():
+                    found.put(row)
+                    if closed.is_set():
+                        return
+        except Exception as error:
+            found.put(error)
+        finally:
+            found.put(None)
+
+    threading.Thread(target=drain, daemon=True).start()
     try:
-        for part in parts.iter_rows():
-            if part["error"]:
-                raise _native.Error(part["error"])
-            yield part["name"]
+        while True:
+            try:
+                one = found.get(timeout=INTERVAL)
+            except queue.Empty:
+                yield None
+                continue
+            if one is None:
+                return
+            if isinstance(one, Exception):
+                raise one
+            yield one
     finally:
-        execution.preserve_order = ordered
+        closed.set()
 
 
-def _stream(rows: "Dataset") -> pa.RecordBatchReader:
-    """The rows as one stream, of which a few blocks are in memory."""
-    blocks: Any = rows.iter_batches(batch_format="pyarrow", batch_size=1 << 16)
-    batches = (batch for block in blocks for batch in block.to_batches())
-    return pa.RecordBatchReader.from_batches(_schema(rows), batches)
+def _stream(rows: "Dataset", schema: pa.Schema) -> pa.RecordBatchReader:
+    """The rows as one stream in their order, of which a few blocks are in memory."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with _ordered(rows):
+            blocks: Any = rows.iter_batches(batch_format="pyarrow", batch_size=1 << 16)
+            for block in blocks:
+                yield from block.cast(schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def _all(

@@ -10,7 +10,8 @@
 //!
 //! It has the same operations, options and errors as the blocking client, and sends the same
 //! requests. It needs a tokio runtime with I/O and time, of either kind. Encryption, decryption and
-//! files are work of milliseconds to seconds, which runs on the runtime's blocking threads.
+//! files are work of milliseconds to seconds, which runs on the runtime's blocking threads, or
+//! [`in_place`](in_place()).
 //!
 //! A future may be dropped at any time. The connection is then as it was before, the state on disk
 //! is consistent, and its lock is released, after at most the step that is running. A ticket whose
@@ -20,9 +21,11 @@ mod certificate_request;
 mod connection;
 mod failures;
 mod http;
+mod in_place;
 pub mod psi;
 mod registrations;
 mod transport;
 
 pub use connection::{Connection, detail, fetch_log, ready};
+pub use in_place::in_place;
 pub use registrations::Registrations;

@@ -1,7 +1,5 @@
 //! Runs tasks of the protocol core over asynchronous HTTP.
 
-use std::future::pending;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +7,12 @@ use bytes::Bytes;
 use papir_protocol::header;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, Method, Url};
-use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::certificate_request::CertificateRequest;
 use super::failures::{failure, timed_out};
 use super::http;
+use super::in_place::unblocked;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
 use crate::state::ClientState;
@@ -41,8 +39,9 @@ impl Transport {
         Ok(Self { client, certificate, base: address.base().into(), state: options.client_state() })
     }
 
-    /// Runs a task to its end. Its computations and files are work for blocking threads. If the
-    /// future is dropped, a step that runs there ends, and then the task is dropped.
+    /// Runs a task to its end. Its computations and files are work for blocking threads, unless it runs
+    /// [`in_place`](super::in_place()). If the future is dropped, a step that runs there ends, and then
+    /// the task is dropped.
     pub(super) async fn run<T: Send + 'static>(&self, task: Task<'static, T>) -> T {
         let mut step = unblocked(|| task.start()).await;
         loop {
@@ -132,16 +131,4 @@ impl AsRef<[u8]> for Shared {
 fn response_timeout(request: &Request) -> Duration {
     let bytes = request.body.as_ref().map_or(0, |body| body.len() as u64);
     READ_TIMEOUT + Duration::from_secs(bytes / SLOWEST_UPLOAD)
-}
-
-/// Runs `work` on a blocking thread. Panics of the work continue here.
-async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match spawn_blocking(work).await {
-        Ok(output) => output,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime shuts down, and drops this future too.
-            Err(_) => pending().await,
-        },
-    }
 }

@@ -1,4 +1,4 @@
-//! Runs in memory.
+//! In-memory runs.
 
 use papir_core::Result as CoreResult;
 

@@ -99,7 +99,7 @@ impl EntryRuns {
             let start = bytes.len();
             part.runs.read(run, &mut bytes)?;
             add_rows(&bytes, start, count, &mut rows)?;
-            count += part.lengths.map_or(0, |lengths| lengths.count);
+            count = part.lengths.map_or(count, |lengths| lengths.count.saturating_add(count));
         }
         // The sort is stable: rows of one id stay in the order of the source.
         rows.par_sort_by_key(|row| row.id);
@@ -135,7 +135,7 @@ struct Row {
 fn add_rows(bytes: &[u8], mut end: usize, before: u64, rows: &mut Vec<Row>) -> Result<()> {
     let mut reader = Reader::new("a run of entries", &bytes[end..]);
     while !reader.is_empty() {
-        let (id, line) = (KeyId(reader.array()?), before + reader.u64()?);
+        let (id, line) = (KeyId(reader.array()?), reader.u64()?.saturating_add(before));
         end += ID_BYTES + size_of::<u64>();
         let mut field = || {
             let start = end + size_of::<u64>();

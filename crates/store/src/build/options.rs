@@ -307,8 +307,10 @@ impl BuildOptions {
     /// Refuses tasks that could not prepare this database.
     fn check_tasks(&self) -> Result<()> {
         let found = match &self.tasks {
-            Some(tasks) if tasks.read_rows && (self.given.is_none() || self.key.is_none()) => {
-                let expected = "rows of a program, with a key column";
+            Some(tasks)
+                if tasks.read_rows && (self.given.is_none() || self.key.is_none() || self.skip_bad > 0) =>
+            {
+                let expected = "rows of a program, with a key column, none of which is skipped";
                 return Err(Error::options("rows that tasks read", expected));
             }
             Some(_) if self.verifiable => "tasks for a verifiable database".to_owned(),

@@ -1,14 +1,15 @@
-//! Rows that tasks read, each task a part of them, before the build arranges the keys of all.
+//! Parts of the rows, which tasks read before the build arranges the keys of all.
 //!
 //! All machines have the folder of the build.
 //!
 //! | step | by | files |
 //! |---|---|---|
 //! | draw the seed of the keys' ids | the build | `rows.json` |
-//! | read rows, hash keys, partition the rows by id | [`add_rows`], in a task for each part | `rows-PART`, `rows-PART.json` |
+//! | read rows, hash keys, partition the rows by id | [`add_rows`], in a task for each part | `rows-PART`, `summary-PART.json` |
 //! | map the parts | the build | |
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use papir_core::{Blob, Error as CoreError, NoProgress, Progress, Result as CoreResult};
@@ -18,17 +19,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::outside::{check_memory, most_bytes};
-use super::tasks::{RunTasks, publish};
+use super::tasks::{RunTasks, publish, publish_with};
 use crate::error::{Error, Result, io};
 use crate::map::map_blob;
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection, rows_each};
 
 /// The file with the columns and the seed.
 const PLAN: &str = "rows.json";
-/// The name of a part in errors. Its rows are counted from 1.
+/// How errors call a part. They count its rows from 1.
 const NAME: &str = "a part of the rows";
 
-/// What tasks read.
+/// The seed and the columns, for the tasks.
 #[derive(Serialize, Deserialize)]
 struct Plan {
     /// The seed of the ids, which is public.
@@ -37,7 +38,7 @@ struct Plan {
     values: Vec<String>,
 }
 
-/// What is known of a part without reading its rows.
+/// Where the runs of a part are, and its statistics.
 #[derive(Serialize, Deserialize)]
 struct Summary {
     /// The ends of all runs in the file of the rows.
@@ -86,12 +87,15 @@ impl RowParts {
     }
 }
 
-/// Reads the rows of a part for the build in `folder`, and partitions them in memory. The same rows under
-/// the same name may be added again.
+/// Reads the rows of a part for the build in `folder`, and partitions them in memory. The name of a part
+/// has letters and digits of ASCII; the same rows may be added again under the same name.
 ///
 /// # Errors
-/// Errors of the rows, and [`CoreError::Io`].
+/// Errors of the rows, [`CoreError::Malformed`] for another name, and [`CoreError::Io`].
 pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(CoreError::malformed("the name of a part", name, "letters and digits of ASCII").into());
+    }
     let Plan { seed, key, values } = read(folder, PLAN)?;
     let path = Path::new(NAME);
     let request = Request {
@@ -107,12 +111,18 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
     let each = &mut |entry| added.add(&entry).map_err(Error::of_source(path));
     let (bytes, _) = rows_each(&request, &NoProgress, each)?;
     let EntryPart { mut runs, lengths } = added.finish();
-    let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(RUNS));
-    for run in 0..RUNS {
-        runs.read(run, &mut all)?;
-        ends.push(all.len());
-    }
-    publish(folder, &rows_of(name), &all)?;
+    let mut ends = Vec::with_capacity(RUNS);
+    publish_with(folder, &rows_of(name), &mut |file| {
+        let mut end = 0;
+        for run in 0..RUNS {
+            let mut bytes = Vec::new();
+            runs.read(run, &mut bytes).map_err(std::io::Error::other)?;
+            file.write_all(&bytes)?;
+            end += bytes.len();
+            ends.push(end);
+        }
+        Ok(())
+    })?;
     let lengths =
         lengths.map(|Lengths { count, shortest, longest, total }| (count, shortest, longest, total));
     write(folder, &summary_of(name), &Summary { ends, lengths, bytes })
@@ -123,7 +133,7 @@ fn rows_of(name: &str) -> String {
 }
 
 fn summary_of(name: &str) -> String {
-    format!("rows-{name}.json")
+    format!("summary-{name}.json")
 }
 
 fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<()> {

@@ -16,7 +16,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,8 +73,7 @@ pub struct TaskOptions {
     /// The machines that the database is for. Each kind has at least as many tasks, and more if the memory
     /// of the build does not suffice for one.
     pub shards: usize,
-    /// Whether tasks also read the rows of keys, which a program has: the build's own rows then only name
-    /// the columns.
+    /// Whether tasks also read the rows of keys. [`super::BuildOptions::given`] then only names the columns.
     pub read_rows: bool,
     /// Runs the tasks.
     pub runner: Arc<dyn RunTasks>,
@@ -267,12 +266,22 @@ fn range<T>(ranges: Vec<T>, task: usize) -> CoreResult<T> {
 
 /// Writes a file that appears once it is complete and durable. Several tasks may write the same one.
 pub(super) fn publish(folder: &Path, name: &str, bytes: &[u8]) -> CoreResult<()> {
+    publish_with(folder, name, &mut |file| file.write_all(bytes))
+}
+
+/// [`publish`], with what `write` writes.
+pub(super) fn publish_with(
+    folder: &Path,
+    name: &str,
+    write: &mut dyn FnMut(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> CoreResult<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let own = format!("{name}.{}-{}{UNFINISHED}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let (own, path) = (folder.join(own), folder.join(name));
-    let written = File::create(&own).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
+    let written = File::create(&own).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.into_inner()?.sync_all()?;
         fs::rename(&own, &path)
     });
     written.map_err(|source| io("writing", &path, source))

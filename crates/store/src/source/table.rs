@@ -41,7 +41,8 @@ pub(super) fn rows(
     Ok(bytes)
 }
 
-fn check_columns(available: Vec<String>, path: &Path, wanted: &[&str]) -> Result<()> {
+/// Refuses a table of a program, named `path` in errors, that lacks a column.
+pub(crate) fn check_columns(available: Vec<String>, path: &Path, wanted: &[&str]) -> Result<()> {
     match wanted.iter().find(|wanted| !available.iter().any(|name| name == *wanted)) {
         None => Ok(()),
         Some(missing) => Err(Error::MissingColumn {

@@ -267,6 +267,11 @@ fn tasks_are_refused_where_they_could_not_prepare() {
     assert!(matches!(error, Error::Options { .. }));
     refused(by_tasks(&options, 100_000, &runner), "the number of shards");
     let keyless = BuildOptions { key: None, ..read_by_tasks(folder.path(), &runner) };
-    refused(keyless, "rows that tasks read: expected rows of a program, with a key column");
+    refused(keyless, "rows that tasks read: expected rows of a program, with a key column, none");
+    let skipping = BuildOptions { skip_bad: 1, ..read_by_tasks(folder.path(), &runner) };
+    refused(skipping, "rows that tasks read");
+    let missing = BuildOptions { key: Some("key".to_owned()), ..read_by_tasks(folder.path(), &runner) };
+    let error = build_narrow(&missing, 1).unwrap_err();
+    assert!(matches!(error, Error::MissingColumn { .. }), "{error}");
     assert!(runner.seen.lock().unwrap().is_empty());
 }

@@ -71,6 +71,7 @@ impl ReadRuns for RunFile {
         let start = out.len();
         let in_blocks = start + blocks.len() * self.block_bytes;
         check_memory(in_blocks + rest.len(), self.most)?;
+        out.reserve_exact(in_blocks + rest.len() - start);
         out.resize(in_blocks, 0);
         let failed = |source| io("reading", &self.path, source);
         for (&block, out) in blocks.iter().zip(out[start..].chunks_exact_mut(self.block_bytes)) {

@@ -1,0 +1,34 @@
+//! Where the steps of a task compute.
+
+use std::future::{Future, pending};
+use std::panic::resume_unwind;
+
+use tokio::task::spawn_blocking;
+use tokio::task_local;
+
+task_local! {
+    /// Set in futures whose steps run in place.
+    static IN_PLACE: ();
+}
+
+/// Runs a future of this client whose steps compute on the thread that polls it, instead of on the
+/// runtime's blocking threads. A lookup then needs no other thread on a runtime that does nothing else
+/// meanwhile, such as one of a single thread for a connection.
+pub async fn in_place<T>(future: impl Future<Output = T>) -> T {
+    IN_PLACE.scope((), future).await
+}
+
+/// Runs `work` on a blocking thread, or in place. Panics of the work continue here.
+pub(super) async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    if IN_PLACE.try_with(|()| ()).is_ok() {
+        return work();
+    }
+    match spawn_blocking(work).await {
+        Ok(output) => output,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime shuts down, and drops this future too.
+            Err(_) => pending().await,
+        },
+    }
+}

@@ -1,0 +1,53 @@
+//! A runtime on the caller's thread.
+
+use std::future::Future;
+use std::process;
+
+use papir_client::aio::in_place;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::waiting::wait_on;
+
+/// A runtime for one client: the thread that calls it does everything, so that a lookup costs no switch
+/// between threads.
+pub(crate) struct Local {
+    /// `None` once dropped.
+    runtime: Option<Runtime>,
+    /// The process that made it: a fork must not share its sockets.
+    process: u32,
+}
+
+impl Local {
+    /// # Errors
+    /// `OSError` without file descriptors.
+    pub(crate) fn new() -> PyResult<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { runtime: Some(runtime), process: process::id() })
+    }
+
+    /// Waits for a future. Ctrl-C drops it, after the step that is running.
+    ///
+    /// # Errors
+    /// `KeyboardInterrupt`, and `RuntimeError` in a fork of the process.
+    pub(crate) fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        future: impl Future<Output = T> + Send,
+    ) -> PyResult<T> {
+        match &self.runtime {
+            Some(runtime) if self.process == process::id() => wait_on(py, runtime, in_place(future)),
+            _ => Err(PyRuntimeError::new_err("this client is of another process: connect in each process")),
+        }
+    }
+}
+
+impl Drop for Local {
+    /// Does not wait for the resolution of a name that nobody needs any more.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
