@@ -8,7 +8,10 @@ from pypapir._keys import Key, as_bytes
 
 
 class Client:
-    """A private client of one database of a service. Its methods may be called from any thread."""
+    """A private client of one database of a service.
+
+    Its methods may be called from any thread, and wait for one another. A forked process needs its own.
+    """
 
     def __init__(self, native: _native.Client) -> None:
         self._native = native

@@ -1,5 +1,7 @@
 //! Operations of the asynchronous client besides lookups, and its words for failures.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::clients::{registered, registry, start};
@@ -7,10 +9,11 @@ use crate::support::files::{build_signed, serving};
 use crate::support::secured::{Authority, pair};
 use crate::support::transports::{AnyConnection, AsyncConnection};
 use crate::support::{Running, config, indexed, record};
-use papir_client::aio::{self, Connection, Registrations};
+use papir_client::aio::{self, Connection, Registrations, in_place};
 use papir_client::{Error, FinalFailure, Options};
-use papir_server::{Protection, ServerConfig};
+use papir_server::{Listen, Protection, ServerConfig};
 use tempfile::TempDir;
+use tokio::runtime::Builder;
 
 #[tokio::test]
 async fn operators_list_show_and_evict_clients() {
@@ -79,6 +82,28 @@ fn failures_have_the_same_words_over_both_transports() {
             assert!(error.to_string().contains(words), "{error}");
         }
     }
+}
+
+#[test]
+fn steps_in_place_need_no_other_thread() {
+    let server = Running::start(config(), vec![indexed("table", "simple", 300)]);
+    let threads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&threads);
+    let mut runtime = Builder::new_current_thread();
+    runtime.enable_all().on_thread_start(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    let (runtime, url) = (runtime.build().unwrap(), server.url());
+    let options = Options { no_cache: true, ..Options::default() };
+    let opened = Connection::open_with(&url, &options);
+    let mut connection = runtime.block_on(in_place(opened)).unwrap();
+    assert_eq!(runtime.block_on(in_place(connection.get_index(7))).unwrap(), record(7));
+    // Nothing looks at the open connection while the service starts again.
+    let listen = Listen::Tcp(server.address);
+    drop(server);
+    let _server = Running::start(ServerConfig { listen, ..config() }, vec![indexed("table", "simple", 300)]);
+    assert_eq!(runtime.block_on(in_place(connection.get_index(8))).unwrap(), record(8));
+    assert_eq!(threads.load(Ordering::Relaxed), 0);
+    assert_eq!(runtime.block_on(connection.get_index(9)).unwrap(), record(9));
+    assert_ne!(threads.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
