@@ -90,7 +90,9 @@ fn steps_in_place_need_no_other_thread() {
     let threads = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&threads);
     let mut runtime = Builder::new_current_thread();
-    runtime.enable_all().on_thread_start(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    runtime.enable_all().on_thread_start(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
     let (runtime, url) = (runtime.build().unwrap(), server.url());
     let options = Options { no_cache: true, ..Options::default() };
     let opened = Connection::open_with(&url, &options);
