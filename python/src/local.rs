@@ -1,4 +1,4 @@
-//! A runtime on the caller's thread.
+//! A single-threaded runtime for blocking clients.
 
 use std::future::Future;
 use std::process;
@@ -10,12 +10,11 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::waiting::wait_on;
 
-/// A runtime for one client: the thread that calls it does everything, so that a lookup costs no switch
-/// between threads.
+/// The runtime of one client. The calling thread does all work, so that a lookup switches no threads.
 pub(crate) struct Local {
     /// `None` once dropped.
     runtime: Option<Runtime>,
-    /// The process that made it: a fork must not share its sockets.
+    /// The process that created the runtime. A fork must not share its sockets.
     process: u32,
 }
 
@@ -44,7 +43,7 @@ impl Local {
 }
 
 impl Drop for Local {
-    /// Does not wait for the resolution of a name that nobody needs any more.
+    /// Does not wait for a pending name resolution.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();

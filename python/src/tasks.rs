@@ -24,7 +24,7 @@ pub(crate) struct Functions {
     pub(crate) run: Py<PyAny>,
 }
 
-/// The error of a task. Those of papir need no name of their type.
+/// The error of a task. Errors of papir are shown without the name of their type.
 fn failed(error: PyErr) -> CoreError {
     let text = Python::attach(|py| match error.is_instance_of::<Error>(py) {
         true => error.value(py).to_string(),
@@ -62,8 +62,8 @@ impl RunTasks for Functions {
     }
 }
 
-/// The steps of a Python function that yields them. It is closed at once, since the tasks of a build that has
-/// ended write to a folder that goes.
+/// An iterator over the steps of a Python generator. Dropping it closes the generator at once, so that tasks
+/// stop before the build removes its folder.
 struct Steps(Py<PyIterator>);
 
 impl Steps {

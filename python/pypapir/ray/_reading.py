@@ -18,10 +18,13 @@ INTERVAL = 0.5
 """Seconds between two looks at tasks."""
 
 PARTS = 16
-"""A task reads the rows of a part of the memory at a time: some copies of them fit."""
+"""The memory of a build, divided by this, bounds the rows that a task partitions at a time."""
 
 READERS = ("accelerator_type", "label_selector", "memory", "resources", "runtime_env")
-"""Options of tasks that also tasks of Ray Data take, besides processors."""
+"""Task options that are passed on to Ray Data, besides `num_cpus`."""
+
+ADDED = pa.schema([("names", pa.list_(pa.string())), ("rows", pa.int64()), ("error", pa.string())])
+"""The result of reading a block: names of parts, number of rows, and an error or an empty string."""
 
 
 def schema_of(rows: "Dataset") -> pa.Schema:
@@ -57,19 +60,20 @@ def read_by_tasks(
 
     def add(block: pa.Table) -> pa.Table:
         names: list[str] = []
-        parts = max(1, block.nbytes // (memory // PARTS))
+        error = ""
+        parts = max(1, -(-block.nbytes // (memory // PARTS)))
         rows_of_part = -(-block.num_rows // parts)
         try:
-            # Blocks of one dataset may have other types.
+            # The blocks of a dataset may differ in type.
             block = block.cast(schema)
             for part in range(parts):
-                # A task that is run again leaves parts that no result names.
+                # A retried task writes parts under new names. No result names the old ones.
                 names.append(uuid.uuid4().hex)
                 _native.add_rows(folder, names[-1], block.slice(part * rows_of_part, rows_of_part))
-        except (_native.Error, pa.ArrowException) as error:
-            # An exception would come back as a text of Ray's, with the traceback of the task.
-            return pa.table({"names": [names or [""]], "rows": [block.num_rows], "error": [str(error)]})
-        return pa.table({"names": [names], "rows": [block.num_rows], "error": [""]})
+        except (_native.Error, pa.ArrowException) as found:
+            # Ray would wrap an exception in its own text, with the traceback of the task.
+            error = str(found)
+        return pa.table({"names": [names], "rows": [block.num_rows], "error": [error]}, schema=ADDED)
 
     chosen = {name: options[name] for name in READERS if name in options}
     chosen["num_cpus"] = min(1, options.get("num_cpus", 1))

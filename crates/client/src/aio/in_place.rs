@@ -1,4 +1,4 @@
-//! Where the steps of a task compute.
+//! Runs steps on blocking threads, or in place.
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;
@@ -11,9 +11,9 @@ task_local! {
     static IN_PLACE: ();
 }
 
-/// Runs a future of this client whose steps compute on the thread that polls it, instead of on the
-/// runtime's blocking threads. A lookup then needs no other thread on a runtime that does nothing else
-/// meanwhile, such as one of a single thread for a connection.
+/// Runs a future of this client, and computes on the thread that polls it instead of on the runtime's
+/// blocking threads. Use it on a runtime that serves one connection: a lookup then switches no threads.
+/// Other futures of the runtime wait during each computation.
 pub async fn in_place<T>(future: impl Future<Output = T>) -> T {
     IN_PLACE.scope((), future).await
 }

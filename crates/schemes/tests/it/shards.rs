@@ -81,7 +81,7 @@ fn inspire_divides_packs_into_more_counts() {
     inspire_divides(&[2, 3, 4]);
 }
 
-/// As many of `counts` shards as there are slices.
+/// Tests each count of shards, or the number of slices if that is smaller.
 fn inspire2_divides(counts: &[usize]) {
     for (shape, words) in [((1 << 15, 8 * 64), 32), ((9000, 8 * 256), 128), ((1 << 14, 8 * 4), 2)] {
         let case = prepare("inspire2", shape, Choice::Packed { columns: 64, words });

@@ -2,6 +2,7 @@
 
 mod choice;
 mod content;
+mod lengths;
 mod options;
 mod outside;
 mod parts;

@@ -1,4 +1,4 @@
-//! Parts of the rows, which tasks read before the build arranges the keys of all.
+//! Parts of the rows that tasks read and partition.
 //!
 //! All machines have the folder of the build.
 //!
@@ -18,6 +18,7 @@ use papir_lookup::{Lengths, MAX_VALUE_BYTES};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::lengths::StoredLengths;
 use super::outside::{check_memory, most_bytes};
 use super::tasks::{RunTasks, publish, publish_with};
 use crate::error::{Error, Result, io};
@@ -26,7 +27,7 @@ use crate::source::{Columns, Deletes, Format, Given, Request, Selection, rows_ea
 
 /// The file with the columns and the seed.
 const PLAN: &str = "rows.json";
-/// How errors call a part. They count its rows from 1.
+/// Name of a part in errors. Row numbers in errors start at 1 in each part.
 const NAME: &str = "a part of the rows";
 
 /// The seed and the columns, for the tasks.
@@ -38,13 +39,12 @@ struct Plan {
     values: Vec<String>,
 }
 
-/// Where the runs of a part are, and its statistics.
+/// Index and statistics of a part.
 #[derive(Serialize, Deserialize)]
 struct Summary {
     /// The ends of all runs in the file of the rows.
     ends: Vec<usize>,
-    /// Number, shortest, longest and total length of the values.
-    lengths: Option<(u64, usize, usize, u64)>,
+    lengths: Option<StoredLengths>,
     /// Bytes of the cells that were read.
     bytes: u64,
 }
@@ -77,11 +77,9 @@ impl RowParts {
             let rows = map_blob(&path)?;
             CoreError::check_length("the ends of a part's runs", ends.len(), RUNS)?;
             CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
-            let lengths =
-                lengths.map(|(count, shortest, longest, total)| Lengths { count, shortest, longest, total });
             let runs = Box::new(PartFile { path, rows, ends, most: most_bytes(memory) });
-            all.parts.push(EntryPart { runs, lengths });
-            all.bytes += bytes;
+            all.parts.push(EntryPart { runs, lengths: lengths.map(Lengths::from) });
+            all.bytes = all.bytes.saturating_add(bytes);
         }
         Ok(all)
     }
@@ -123,8 +121,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         }
         Ok(())
     })?;
-    let lengths =
-        lengths.map(|Lengths { count, shortest, longest, total }| (count, shortest, longest, total));
+    let lengths = lengths.map(StoredLengths::from);
     write(folder, &summary_of(name), &Summary { ends, lengths, bytes })
 }
 

@@ -73,7 +73,7 @@ pub struct TaskOptions {
     /// The machines that the database is for. Each kind has at least as many tasks, and more if the memory
     /// of the build does not suffice for one.
     pub shards: usize,
-    /// Whether tasks also read the rows of keys. [`super::BuildOptions::given`] then only names the columns.
+    /// Tasks also read the rows of keys. [`super::BuildOptions::given`] then only names the columns.
     pub read_rows: bool,
     /// Runs the tasks.
     pub runner: Arc<dyn RunTasks>,

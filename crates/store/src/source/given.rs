@@ -32,11 +32,6 @@ impl Given {
     pub fn new(rows: impl GivenRows + 'static) -> Self {
         Self(Arc::new(rows))
     }
-
-    /// The names of all columns.
-    pub(crate) fn columns(&self) -> Vec<String> {
-        self.0.columns()
-    }
 }
 
 impl fmt::Debug for Given {

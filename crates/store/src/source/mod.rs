@@ -87,4 +87,4 @@ pub(crate) use raw::{PackedRecords, is_stream, records as raw_records, shape as 
 pub(crate) use read::{Rows, csv_columns, rows, rows_each};
 pub(crate) use request::{Columns, Deletes, Request, Selection};
 pub use row::SkippedRow;
-pub(crate) use table::check_columns;
+pub(crate) use table::wanted_columns;

@@ -16,15 +16,13 @@ const STEP: u64 = 1024;
 /// Reads the requested columns of all rows, numbered from 1. `path` names the table in errors. Returns
 /// the bytes of their cells.
 pub(super) fn rows(
-    Given(given): &Given,
+    rows: &Given,
     path: &Path,
     columns: Columns<'_>,
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let wanted: Vec<&str> =
-        columns.key.into_iter().chain(columns.values.iter().map(String::as_str)).collect();
-    check_columns(given.columns(), path, &wanted)?;
+    let (wanted, Given(given)) = (wanted_columns(rows, path, columns)?, rows);
     progress.stage("reading", given.count());
     let (mut number, mut bytes) = (0, 0);
     given.each(&wanted, &mut |cells| {
@@ -41,10 +39,20 @@ pub(super) fn rows(
     Ok(bytes)
 }
 
-/// Refuses a table of a program, named `path` in errors, that lacks a column.
-pub(crate) fn check_columns(available: Vec<String>, path: &Path, wanted: &[&str]) -> Result<()> {
+/// The names of the key and value columns. `path` names the table in errors.
+///
+/// # Errors
+/// [`Error::MissingColumn`].
+pub(crate) fn wanted_columns<'a>(
+    Given(given): &Given,
+    path: &Path,
+    columns: Columns<'a>,
+) -> Result<Vec<&'a str>> {
+    let wanted: Vec<&str> =
+        columns.key.into_iter().chain(columns.values.iter().map(String::as_str)).collect();
+    let available = given.columns();
     match wanted.iter().find(|wanted| !available.iter().any(|name| name == *wanted)) {
-        None => Ok(()),
+        None => Ok(wanted),
         Some(missing) => Err(Error::MissingColumn {
             file: path.display().to_string(),
             column: (*missing).to_owned(),

@@ -19,7 +19,7 @@ use crate::build::parts::RowParts;
 use crate::build::random::BuildRng;
 use crate::error::{Error, Result};
 use crate::source::{
-    Format, Given, Input, PackedRecords, SkippedRow, check_columns, is_stream, raw_shape, rows_each,
+    Format, Input, PackedRecords, SkippedRow, is_stream, raw_shape, rows_each, wanted_columns,
 };
 
 /// Reads the source, or finds what an interrupted build made of it.
@@ -120,9 +120,10 @@ fn keyed(
     let Source { mut runs, entries, bytes, skipped } = match (&options.tasks, &options.key) {
         (Some(tasks), Some(key)) if tasks.read_rows => {
             let (columns, seed) = ((key.as_str(), options.values.as_slice()), IdSeed::random(rng));
-            let wanted: Vec<&str> = std::iter::once(key).chain(&options.values).map(String::as_str).collect();
-            let given = options.given.as_ref().map(Given::columns).unwrap_or_default();
-            check_columns(given, &options.source, &wanted)?;
+            // Refuses a missing column before any task starts.
+            if let Some(given) = &options.given {
+                wanted_columns(given, &options.source, options.request().columns)?;
+            }
             of_parts(folder.rows_by_tasks(columns, seed, (tasks, progress))?)
         }
         _ => source(options, folder, rng, progress)?,

@@ -3,11 +3,12 @@
 use papir_core::scratch::Scratch;
 use papir_core::{AlignedBytes, Blob, Error as CoreError, Shape};
 use papir_lookup::outside::{BUCKETS, IDS};
-use papir_lookup::{BucketTarget, KeywordLayout, Lengths, TableReport};
+use papir_lookup::{BucketTarget, KeywordLayout, TableReport};
 use serde::{Deserialize, Serialize};
 
 use super::folder::BuildFolder;
 use crate::build::content::{Content, Ids, Keys};
+use crate::build::lengths::StoredLengths;
 use crate::build::random::BuildRng;
 use crate::error::Result;
 use crate::source::{PackedRecords, SkippedRow};
@@ -35,8 +36,8 @@ struct Stored {
 /// The numbers of [`Keys`].
 #[derive(Serialize, Deserialize)]
 struct StoredKeys {
-    /// Number, shortest, longest and total length of the values in the source.
-    lengths: (u64, usize, usize, u64),
+    /// Of the values in the source.
+    lengths: StoredLengths,
     /// True if longer values are cut, and the target's bytes.
     bucket: (bool, u32),
     entries: u64,
@@ -47,10 +48,9 @@ struct StoredKeys {
 
 impl StoredKeys {
     fn of(keys: &Keys) -> Self {
-        let Lengths { count, shortest, longest, total } = keys.lengths;
         let report = &keys.report;
         Self {
-            lengths: (count, shortest, longest, total),
+            lengths: keys.lengths.into(),
             bucket: match keys.bucket {
                 BucketTarget::Grow(bytes) => (false, bytes),
                 BucketTarget::AtMost(bytes) => (true, bytes),
@@ -63,14 +63,13 @@ impl StoredKeys {
     }
 
     fn keys(self, layout: KeywordLayout, ids: Blob) -> Keys {
-        let (count, shortest, longest, total) = self.lengths;
         let report = TableReport::new(self.entries, self.value_bytes, &layout);
         let Self { duplicates, key_bytes, .. } = self;
         Keys {
             report: TableReport { duplicates, key_bytes, ..report },
             layout,
             ids: Ids::Stored(ids),
-            lengths: Lengths { count, shortest, longest, total },
+            lengths: self.lengths.into(),
             bucket: match self.bucket {
                 (false, bytes) => BucketTarget::Grow(bytes),
                 (true, bytes) => BucketTarget::AtMost(bytes),
