@@ -83,7 +83,7 @@ pub mod parsers {
     /// The parser's error for a database's description.
     pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
         let other =
-            serde_json::from_slice::<DatabaseList>(bytes).is_ok() || ErrorBody::parse(400, bytes).is_some();
+            serde_json::from_slice::<DatabaseList>(bytes).is_ok() || ErrorBody::parse(bytes).is_some();
         if other { Ok(()) } else { serde_json::from_slice::<DatabaseInfo>(bytes).map(drop) }
     }
 

@@ -13,7 +13,7 @@
 //!     86      4  length of the longest value
 //!     90      1  bytes of an entry's length field: 0 if all values have the same length
 //!     91      4  maximum payload of an entry
-//!     95      1  bytes of a tag, 4 to 8; 8 in version 2, which lacks this field
+//!     95      1  bytes of a tag, 4 to 8
 //!     96    2rp  pilots, region by region
 //! ```
 //! All numbers are little-endian, all lengths in bytes. A bucket holds its entries without gaps and
@@ -33,7 +33,7 @@ use crate::ids::KeyId;
 /// Format versions of keyword layouts.
 pub const LAYOUT_FORMATS: Formats = Formats {
     what: "a keyword layout",
-    oldest: 2,
+    oldest: 3,
     written: 3,
     renew: "build the snapshot again from its source: `papir build …`",
 };
@@ -217,13 +217,11 @@ impl KeywordLayout {
     /// [`CoreError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
-        let version = reader.u16()?;
-        LAYOUT_FORMATS.check(version.into())?;
+        LAYOUT_FORMATS.check(reader.u16()?.into())?;
         let seeds = Seeds { ids: reader.array()?, placement: reader.array()? };
         let grid = Grid { regions: reader.u32()?, buckets: reader.u32()?, pilots: reader.u32()? };
         let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
-        let (length_bytes, chunk_bytes) = (reader.u8()?, reader.u32()?);
-        let tag_bytes = if version == 2 { TAG_BYTES } else { reader.u8()? };
+        let (length_bytes, chunk_bytes, tag_bytes) = (reader.u8()?, reader.u32()?, reader.u8()?);
         let format = EntryFormat { tag_bytes, length_bytes, chunk_bytes };
         let dimensions = Dimensions { format, bucket_bytes, lookups };
         let pilots = reader.rest();

@@ -45,28 +45,10 @@ impl ErrorBody {
         }
     }
 
-    /// Parses the body of an error response with this HTTP status; `None` if it is not one of papir.
-    /// Also reads the body of servers before problem details, `{"error":{"code","message"}}`.
-    pub fn parse(status: u16, body: &[u8]) -> Option<Self> {
-        if let Ok(problem) = serde_json::from_slice(body) {
-            return Some(problem);
-        }
-        let Earlier { error } = serde_json::from_slice(body).ok()?;
-        Some(Self { version: error.version, ..Self::new(status, &error.code, error.message) })
+    /// Parses the body of an error response; `None` if it is not one of papir.
+    pub fn parse(body: &[u8]) -> Option<Self> {
+        serde_json::from_slice(body).ok()
     }
-}
-
-/// The body of servers before problem details.
-#[derive(Deserialize)]
-struct Earlier {
-    error: EarlierDetail,
-}
-
-#[derive(Deserialize)]
-struct EarlierDetail {
-    code: String,
-    message: String,
-    version: Option<String>,
 }
 
 #[cfg(test)]
@@ -82,21 +64,15 @@ mod tests {
             r#"{"type":"urn:papir:problem:busy","title":"The server is at capacity","status":429,"detail":"later","code":"busy","retryable":true,"version":"07"}"#,
         ] {
             assert_eq!(serde_json::to_string(&body).unwrap(), golden);
-            assert_eq!(ErrorBody::parse(429, golden.as_bytes()), Some(body.clone()));
+            assert_eq!(ErrorBody::parse(golden.as_bytes()), Some(body.clone()));
             body.version = Some("07".into());
         }
     }
 
     #[test]
-    fn bodies_of_earlier_servers_are_read() {
-        let earlier = br#"{"error":{"code":"wrong_version","message":"gone","version":"07"}}"#;
-        let expected = ErrorBody {
-            version: Some("07".into()),
-            ..ErrorBody::new(409, code::WRONG_VERSION, "gone".into())
-        };
-        assert_eq!(ErrorBody::parse(409, earlier), Some(expected));
+    fn other_bodies_are_not_of_papir() {
         for other in ["<html>", "{}", r#"{"error":"busy"}"#, r#"{"title":"Not found","status":404}"#] {
-            assert_eq!(ErrorBody::parse(404, other.as_bytes()), None, "{other}");
+            assert_eq!(ErrorBody::parse(other.as_bytes()), None, "{other}");
         }
     }
 }

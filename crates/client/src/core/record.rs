@@ -7,7 +7,6 @@
 //! then length (8) and bytes of the database's address, of the client's id, and of the state, which
 //! is an envelope
 //! ```
-//! Versions 1 and 2 have no place. Version 1 has neither time nor number.
 
 use std::fmt;
 
@@ -19,7 +18,7 @@ use super::place::Place;
 
 /// Format numbers of saved registrations.
 const FORMATS: Formats =
-    Formats { what: "a saved registration", oldest: 1, written: 3, renew: "remove it to register again" };
+    Formats { what: "a saved registration", oldest: 3, written: 3, renew: "remove it to register again" };
 
 /// A registration and its state, as stored between processes. Secret.
 #[derive(Clone)]
@@ -36,8 +35,8 @@ pub struct SavedRegistration {
     pub registered: u64,
     /// Number of queries since then.
     pub queries: u64,
-    /// The place that the state is bound to. `None` in schemes without tickets, in older records, and
-    /// if the platform cannot tell.
+    /// The place that the state is bound to. `None` in schemes without tickets, and if the
+    /// platform cannot tell.
     pub place: Option<Place>,
     /// The scheme's state, enveloped.
     pub state: Zeroizing<Vec<u8>>,
@@ -76,12 +75,14 @@ impl SavedRegistration {
     /// [`Length`](papir_core::Error::Length).
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a state record", bytes);
-        let format = reader.u8()?;
-        FORMATS.check(format.into())?;
+        FORMATS.check(reader.u8()?.into())?;
         let (uploading, keys_bytes) = (reader.u8()? != 0, reader.u64()?);
-        let (registered, queries) = if format == 1 { (0, 0) } else { (reader.u64()?, reader.u64()?) };
-        let bound = format >= 3 && reader.u8()? != 0;
-        let place = if bound { Some(Place { slot: reader.array()?, boot: reader.array()? }) } else { None };
+        let (registered, queries) = (reader.u64()?, reader.u64()?);
+        let place = if reader.u8()? != 0 {
+            Some(Place { slot: reader.array()?, boot: reader.array()? })
+        } else {
+            None
+        };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (address, client) = (text(reader.bytes()?), text(reader.bytes()?));
         let state = Zeroizing::new(reader.bytes()?.to_vec());
@@ -124,20 +125,10 @@ mod tests {
             for length in 0..bytes.len() {
                 assert!(SavedRegistration::decode(&bytes[..length]).is_err(), "{length}");
             }
-            let newer = [&[4][..], &bytes[1..]].concat();
-            let error = SavedRegistration::decode(&newer).unwrap_err();
-            assert!(matches!(error, papir_core::Error::Format { found: 4, .. }), "{error}");
-        }
-    }
-
-    #[test]
-    fn older_records_are_read() {
-        let bytes = record(None).encode();
-        // Version 2 has no place, and version 1 neither time nor number of queries.
-        for (version, fields, expected) in [(2, &bytes[1..26], (6, 7)), (1, &bytes[1..10], (0, 0))] {
-            let old = SavedRegistration::decode(&[&[version], fields, &bytes[27..]].concat()).unwrap();
-            assert_eq!(((old.registered, old.queries), old.place), (expected, None));
-            assert_eq!((old.keys_bytes, &*old.client, &**old.state), (5, "ab", &[9][..]));
+            for other in [2, 4] {
+                let error = SavedRegistration::decode(&[&[other][..], &bytes[1..]].concat()).unwrap_err();
+                assert!(matches!(error, papir_core::Error::Format { .. }), "{error}");
+            }
         }
     }
 }

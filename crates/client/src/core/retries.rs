@@ -99,7 +99,7 @@ pub(crate) fn is_retryable(response: &Response) -> bool {
 
 fn code_of(response: &Response) -> Option<String> {
     let body = response.body.as_ref().ok()?;
-    Some(ErrorBody::parse(response.status, body)?.code)
+    Some(ErrorBody::parse(body)?.code)
 }
 
 /// The wait that `Retry-After` advises, at most [`MAX_ADVICE`].

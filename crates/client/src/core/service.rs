@@ -184,7 +184,7 @@ impl Service {
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
         let status = response.status;
         let body = self.body(path, response, limit::JSON_BYTES).unwrap_or_default();
-        let (code, message, current) = match ErrorBody::parse(status, &body) {
+        let (code, message, current) = match ErrorBody::parse(&body) {
             Some(problem) => {
                 (problem.code, problem.detail, problem.version.and_then(|text| text.parse().ok()))
             }

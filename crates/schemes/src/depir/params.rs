@@ -353,7 +353,7 @@ impl Parameters for DepirParams {
                 }
                 let kept = usize::from(reader.u16()?);
                 let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
-                // Earlier builds wrote nothing more, and evaluated on lines.
+                // Without tables there is nothing more, and answers are evaluated on lines.
                 let rest = Some(reader.rest()).filter(|rest| !rest.is_empty());
                 let tabulation =
                     rest.map(|rest| read_all("depir's tables", rest, Tabulation::decode)).transpose()?;

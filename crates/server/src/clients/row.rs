@@ -23,7 +23,6 @@ pub(crate) struct Row {
     pub(crate) queried: bool,
     /// Set if its queries use tickets.
     pub(crate) ticketed: bool,
-    /// Zero if it registered under an older version of papir.
     pub(crate) owner: Owner,
     pub(crate) created: u64,
     /// Last use: registration, an uploaded part, a query.
@@ -45,7 +44,7 @@ pub(crate) struct Row {
 /// Format numbers of encoded rows.
 const FORMATS: Formats = Formats {
     what: "a client of the registry",
-    oldest: 1,
+    oldest: 4,
     written: 4,
     renew: "remove the registry's directory: clients register again",
 };
@@ -91,18 +90,13 @@ impl Row {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a client of the registry", bytes);
-        let format = u32::from(reader.u8()?);
-        FORMATS.check(format)?;
+        FORMATS.check(reader.u8()?.into())?;
         let stage = if reader.u8()? == 1 { Stage::Registered } else { Stage::Uploading };
         let (created, used, expires) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (keys_bytes, ticket_bytes, next_ticket) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let version = Version(reader.array()?);
-        // Format 1 did not record these. Its clients are treated as if they had queried.
-        let (queried, owner) =
-            if format == 1 { (true, [0; 16]) } else { (reader.u8()? == 1, reader.array()?) };
-        // A client that may have tickets is treated as one that has.
-        let ticketed = if format < 3 { true } else { reader.u8()? == 1 };
-        let next_sent_ahead = if format < 4 { 0 } else { reader.u64()? };
+        let (queried, owner) = (reader.u8()? == 1, reader.array()?);
+        let (ticketed, next_sent_ahead) = (reader.u8()? == 1, reader.u64()?);
         reader.finish()?;
         Ok(Self {
             stage,
@@ -148,15 +142,10 @@ mod tests {
         let last = 9u64.to_le_bytes();
         assert_eq!(bytes, [&[4], &fields[..], &[0], &[8; 16], &[0], &last].concat());
         assert_eq!(Row::decode(&bytes).unwrap(), row);
-        let row = Row { next_sent_ahead: 0, ..row };
-        let third = Row::decode(&[&[3], &fields[..], &[0], &[8; 16], &[0]].concat()).unwrap();
-        assert_eq!(third, row);
-        let second = Row::decode(&[&[2], &fields[..], &[0], &[8; 16]].concat()).unwrap();
-        assert_eq!(second, Row { ticketed: true, ..row });
-        let first = Row::decode(&[&[1], &fields[..]].concat()).unwrap();
-        assert_eq!(first, Row { queried: true, ticketed: true, owner: [0; 16], ..row });
         assert!(Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err());
-        let newer = Row::decode(&[&[5][..], &bytes[1..]].concat()).unwrap_err();
-        assert!(matches!(newer, papir_core::Error::Format { found: 5, .. }), "{newer}");
+        for other in [3, 5] {
+            let error = Row::decode(&[&[other][..], &bytes[1..]].concat()).unwrap_err();
+            assert!(matches!(error, papir_core::Error::Format { .. }), "{error}");
+        }
     }
 }

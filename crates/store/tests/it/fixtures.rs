@@ -165,11 +165,6 @@ fn keyed_snapshots_are_read() {
 }
 
 #[test]
-fn layouts_of_keys_of_format_3_are_read() {
-    replay_all("keyed-3");
-}
-
-#[test]
 fn inspire_answers_recorded_queries() {
     ["inspire", "inspire1", "inspire2"].into_iter().for_each(replay_all);
 }
@@ -247,7 +242,6 @@ fn record_fixtures() {
     record("plain", plain.clone());
     record("simple", scheme("simple"));
     record("keyed", Exchange { key: Some("key 17".to_owned()), verifiable: true, ..plain.clone() });
-    record("keyed-3", Exchange { key: Some("key 17".to_owned()), verifiable: true, ..plain.clone() });
     for name in ["inspire", "inspire1", "inspire2"] {
         record(name, Exchange { snapshot: false, ..scheme(name) });
     }
