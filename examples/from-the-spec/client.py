@@ -155,9 +155,9 @@ def open_newest(url, trust):
     return db
 
 
-def open_database(url, trust, patience):
+def open_database(url, trust, catch_up):
     """The newest version; a service that is behind is asked again for some seconds (§Checks of a client)."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + catch_up
     while True:
         try:
             return open_newest(url, trust)
@@ -235,11 +235,11 @@ def main():
     parser.add_argument("--max-age", metavar="SECONDS", type=int, help="refuse an older checkpoint")
     parser.add_argument("--witness", metavar="KEY", action="append", default=[], help="a known witness")
     parser.add_argument("--cosignatures", metavar="N", type=int, default=0, help="refuse fewer cosignatures")
-    parser.add_argument("--patience", metavar="SECONDS", type=int, default=30, help="for a service that is behind")
+    parser.add_argument("--catch-up", metavar="SECONDS", type=int, default=30, help="for a service that is behind")
     options = parser.parse_args()
     trust = read_trust(options.owner, options.pin, options.max_age, options.witness, options.cosignatures)
     options.url = options.url.rstrip("/")
-    db = open_database(options.url, trust, options.patience)
+    db = open_database(options.url, trust, options.catch_up)
     check(options.index == (db.layout is None), "this database is looked up the other way (--index)")
     if db.top:
         print("root", root(db).hex(), file=sys.stderr)

@@ -80,13 +80,13 @@ export interface DatabaseInfo {
   version: string;
   /** Number of records; in a keyed database, of buckets. */
   records: number;
-  record_bits: number;
+  recordBits: number;
   keyed: boolean;
-  max_batch: number;
+  maxBatch: number;
   private: boolean;
   sizes: { query: number; answer: number; bundle: number; [name: string]: number };
-  security_bits: number | null;
-  failure_log2: number | null;
+  securityBits: number | null;
+  failureLog2: number | null;
   parameters: Record<string, string>;
 }
 

@@ -86,7 +86,7 @@ function describe() {
   element("key-label").textContent = info.keyed ? "Key" : "Index, from 0";
   element("key").inputMode = info.keyed ? "text" : "numeric";
   element("scheme").textContent = info.scheme;
-  const bits = info.record_bits % 8 ? `${info.record_bits} bits` : bytes(info.record_bits / 8);
+  const bits = info.recordBits % 8 ? `${info.recordBits} bits` : bytes(info.recordBits / 8);
   element("records").textContent = `${info.records.toLocaleString()} × ${bits}`;
   element("version").textContent = version;
   element("owner").textContent = checkpoint ? `${checkpoint.owner}, version ${checkpoint.sequence}` : "nobody";

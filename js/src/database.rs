@@ -122,7 +122,20 @@ fn describe(session: &Session) -> Value {
         })
     });
     json!({
-        "info": info,
+        "info": {
+            "name": info.name,
+            "scheme": info.scheme,
+            "version": info.version,
+            "records": info.records,
+            "recordBits": info.record_bits,
+            "keyed": info.keyed,
+            "maxBatch": info.max_batch,
+            "private": info.private,
+            "sizes": info.sizes,
+            "securityBits": info.security_bits,
+            "failureLog2": info.failure_log2,
+            "parameters": info.parameters,
+        },
         "version": session.lookup().version().to_string(),
         "checkpoint": checkpoint,
         "root": session.lookup().root().map(|root| root.to_string()),

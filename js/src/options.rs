@@ -61,7 +61,7 @@ impl Options {
             max_age: self.max_age.map(seconds),
             witnesses: self.witnesses.iter().map(key).collect::<Result<_>>()?,
             cosignatures: self.cosignatures,
-            patience: None,
+            catch_up: None,
         };
         // Every field is named: the defaults would link all schemes of the registry.
         let settings = Settings {

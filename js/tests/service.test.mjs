@@ -18,6 +18,7 @@ test("keys that are present and keys that are absent are looked up", async (t) =
   assert.deepEqual(many.map(text), ["colour-7", "colour-8", null, "colour-199"]);
   await assert.rejects(database.getIndex(0), { code: "keyed" });
   const { info, costs, version } = database;
+  assert.ok(info.recordBits > 0 && info.securityBits >= 128 && info.failureLog2 <= -40 && info.maxBatch > 0);
   assert.deepEqual([info.name, info.scheme, info.keyed, info.private, info.version], ["fruit", "inspire", true, true, version]);
   assert(costs.queryBytes > 0 && costs.requests >= 3, JSON.stringify(costs));
   database.close();

@@ -20,8 +20,11 @@ from pypapir._native import (
     Scheme,
     SchemeClient,
     Secret,
+    UnsupportedError,
+    VerificationError,
     schemes,
 )
+from pypapir._options import ConnectOptions, ServeSettings
 from pypapir._planning import DividedPlan, LeftOut, Offer, Plan, ShardOffer, plan
 from pypapir._service import Service, serve
 
@@ -29,6 +32,7 @@ __all__ = [
     "Bench",
     "Built",
     "Client",
+    "ConnectOptions",
     "Database",
     "DividedPlan",
     "Error",
@@ -42,8 +46,11 @@ __all__ = [
     "Scheme",
     "SchemeClient",
     "Secret",
+    "ServeSettings",
     "Service",
     "ShardOffer",
+    "UnsupportedError",
+    "VerificationError",
     "aio",
     "bench",
     "build",

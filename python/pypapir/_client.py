@@ -1,10 +1,14 @@
 """Lookups in a service."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pypapir import _native
 from pypapir._keys import Key, as_bytes
+from pypapir._options import ConnectOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Client:
@@ -26,22 +30,23 @@ class Client:
 
     def get_index(self, index: int) -> bytes:
         """The record at an index."""
-        return self._native.get_index(index)
+        return self.get_indices([index])[0]
+
+    def get_indices(self, indices: Iterable[int]) -> list[bytes]:
+        """The records at several indices, in order. The service learns how many."""
+        return self._native.get_indices(list(indices))
 
 
-def connect(url: str, **options: Any) -> Client:
+def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:
     """Connects to a database of a service.
 
     Args:
         url: The address that `papir serve` prints, with or without `/v1/databases/NAME`.
-        options: `database`, `token`, `owner` (the public key that must have signed the database), `root`,
-            `ca`, `state` (the directory of registered clients), `cache`, `insecure_http`,
-            `allow_not_private`, `patience` (seconds for which a busy service is tried again) and
-            `freshness` (seconds after which a lookup first asks for a newer version, if changes of the
-            database are published beside it; 10 by default).
+        options: Those of `ConnectOptions`.
 
     Raises:
         NetworkError: The service cannot be reached, or refuses.
+        VerificationError: The database is not signed, or has another root, as the options demand.
         NotPrivateError: Its scheme hides nothing. No query was sent.
     """
     return Client(_native.connect(url, **options))

@@ -2,9 +2,13 @@
 
 import os
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pypapir import _native
+from pypapir._options import ServeSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Service:
@@ -38,13 +42,11 @@ class Service:
         self.close()
 
 
-def serve(*snapshots: str | os.PathLike[str], **settings: Any) -> Service:
+def serve(*snapshots: str | os.PathLike[str], **settings: "Unpack[ServeSettings]") -> Service:
     """Serves snapshot files from this process, on loopback unless told otherwise.
 
     Args:
         snapshots: The files. Each is served under its stem.
-        settings: `listen` (`127.0.0.1:0` picks a free port), `threads`, `tokens` (a file of `papir tokens`),
-            `tls_cert` and `tls_key`, `watch` and `keep_old` (seconds), `mapped`, `metrics`, `max_queued` and
-            `allow_not_private`.
+        settings: Those of `ServeSettings`.
     """
     return Service(_native.serve(list(snapshots), **settings))

@@ -1,10 +1,14 @@
 """Lookups in a service, as coroutines."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pypapir import _native
 from pypapir._keys import Key, as_bytes
+from pypapir._options import ConnectOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Client:
@@ -23,9 +27,13 @@ class Client:
 
     async def get_index(self, index: int) -> bytes:
         """The record at an index."""
-        return await self._native.get_index(index)
+        return (await self.get_indices([index]))[0]
+
+    async def get_indices(self, indices: Iterable[int]) -> list[bytes]:
+        """The records at several indices, in order. The service learns how many."""
+        return await self._native.get_indices(list(indices))
 
 
-async def connect(url: str, **options: Any) -> Client:
+async def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:
     """Connects to a database of a service; see `pypapir.connect`."""
     return Client(await _native.connect_async(url, **options))

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_client::aio::Connection;
-use papir_client::{CheckpointSettings, Freshness, Options, Token, VerifyingKey};
-use pyo3::exceptions::PyValueError;
+use papir_client::{Freshness, Options, Passphrase, Pin, Token, VerifyingKey};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_async_runtimes::tokio::future_into_py;
 use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
-use crate::errors::of_client;
+use crate::errors::{of_client, of_core};
 use crate::local::Local;
 
 /// Options from the arguments of `connect`.
@@ -27,23 +27,40 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         match name.extract::<String>()?.as_str() {
             "database" => options.database = Some(value.extract()?),
             "token" => options.token = Some(token(&value.extract::<String>()?)?),
-            "owner" => options.checkpoint = owner(&value.extract::<String>()?)?,
+            "owner" => options.checkpoint.owner = Some(verifying_key(&value.extract::<String>()?)?),
+            "max_age" => options.checkpoint.max_age = Some(seconds(&value)?),
+            "witnesses" => {
+                let keys = value.extract::<Vec<String>>()?;
+                options.checkpoint.witnesses =
+                    keys.iter().map(|key| verifying_key(key)).collect::<PyResult<_>>()?;
+            }
+            "cosignatures" => options.checkpoint.cosignatures = value.extract()?,
+            "pin" if value.extract()? => options.pin = Pin::default(),
+            "pin" => options.pin = Pin::Nothing,
             "root" => options.root = Some(value.extract::<String>()?.parse().map_err(invalid)?),
             "ca" => options.ca = Some(value.extract::<PathBuf>()?),
             "state" => options.state = Some(value.extract::<PathBuf>()?),
+            "passphrase" => options.passphrase = Some(Passphrase::new(value.extract::<String>()?)),
+            "owner_key" => {
+                let text = Zeroizing::new(value.extract::<String>()?);
+                options.owner_key = Some(text.parse().map_err(of_core)?);
+            }
             "cache" => options.no_cache = !value.extract::<bool>()?,
             "insecure_http" => options.insecure_http = value.extract()?,
             "allow_not_private" => options.allow_not_private = value.extract()?,
             "freshness" => options.freshness = Freshness(seconds(&value)?),
             "patience" => options.patience = Some(seconds(&value)?),
-            other => return Err(PyValueError::new_err(format!("unknown option `{other}`"))),
+            other => return Err(PyTypeError::new_err(format!("unknown option `{other}`"))),
         }
     }
     Ok(options)
 }
 
 /// A time in seconds.
-fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+///
+/// # Errors
+/// `ValueError` for a negative number, or one that is not finite.
+pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     Duration::try_from_secs_f64(value.extract()?).map_err(invalid)
 }
 
@@ -55,9 +72,8 @@ fn token(text: &str) -> PyResult<Token> {
     Token::new(text).map_err(invalid)
 }
 
-fn owner(text: &str) -> PyResult<CheckpointSettings> {
-    let key: VerifyingKey = text.parse().map_err(invalid)?;
-    Ok(CheckpointSettings { owner: Some(key), ..CheckpointSettings::default() })
+fn verifying_key(text: &str) -> PyResult<VerifyingKey> {
+    text.parse().map_err(invalid)
 }
 
 /// A connection whose lookups wait for one another.
@@ -115,9 +131,9 @@ impl Client {
         self.local.wait(py, self.connection.keys(keys))?
     }
 
-    /// The record at an index.
-    fn get_index(&self, py: Python<'_>, index: u64) -> PyResult<Vec<u8>> {
-        Ok(self.local.wait(py, self.connection.indices(vec![index]))??.pop().unwrap_or_default())
+    /// The records at several indices. The service learns how many.
+    fn get_indices(&self, py: Python<'_>, indices: Vec<u64>) -> PyResult<Vec<Vec<u8>>> {
+        self.local.wait(py, self.connection.indices(indices))?
     }
 }
 
@@ -150,9 +166,8 @@ impl AsyncClient {
         future_into_py(py, self.0.keys(keys))
     }
 
-    /// The record at an index.
-    fn get_index<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyAny>> {
-        let records = self.0.indices(vec![index]);
-        future_into_py(py, async move { Ok(records.await?.pop().unwrap_or_default()) })
+    /// The records at several indices. The service learns how many.
+    fn get_indices<'py>(&self, py: Python<'py>, indices: Vec<u64>) -> PyResult<Bound<'py, PyAny>> {
+        future_into_py(py, self.0.indices(indices))
     }
 }

@@ -1,5 +1,6 @@
 //! Exceptions, with the texts of the program.
 
+use papir_client::ErrorGroup;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
@@ -15,10 +16,17 @@ pyo3::create_exception!(
     Error,
     "A service that cannot be reached, or refuses a request."
 );
+pyo3::create_exception!(
+    pypapir,
+    VerificationError,
+    Error,
+    "An answer, a root or a checkpoint does not verify."
+);
 pyo3::create_exception!(pypapir, NotPrivateError, Error, "A scheme that hides nothing. No query was sent.");
+pyo3::create_exception!(pypapir, UnsupportedError, Error, "A database that this client does not support.");
 
 /// An exception of `E` with a code.
-pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&'static str>) -> PyErr {
+pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&str>) -> PyErr {
     let raised = PyErr::new::<E, _>(error.to_string());
     Python::attach(|py| {
         // An exception without a code is better than none.
@@ -29,10 +37,9 @@ pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&'s
 
 /// An error of a scheme.
 pub(crate) fn of_core(error: papir_core::Error) -> PyErr {
-    let code = Some(error.code());
     match error {
-        papir_core::Error::NotPrivate { .. } => raised::<NotPrivateError>(error, code),
-        error => raised::<Error>(error, code),
+        papir_core::Error::NotPrivate { .. } => raised::<NotPrivateError>(&error, Some(error.code())),
+        _ => raised::<Error>(&error, Some(error.code())),
     }
 }
 
@@ -40,7 +47,7 @@ pub(crate) fn of_core(error: papir_core::Error) -> PyErr {
 pub(crate) fn of_lookup(error: papir_lookup::Error) -> PyErr {
     match error {
         papir_lookup::Error::Core(error) => of_core(error),
-        error => raised::<Error>(error, None),
+        error => raised::<Error>(&error, Some(error.code())),
     }
 }
 
@@ -48,7 +55,7 @@ pub(crate) fn of_lookup(error: papir_lookup::Error) -> PyErr {
 pub(crate) fn of_store(error: papir_store::Error) -> PyErr {
     match error {
         papir_store::Error::Core(error) => of_core(error),
-        error => raised::<Error>(error, None),
+        error => raised::<Error>(&error, Some(error.code())),
     }
 }
 
@@ -70,13 +77,13 @@ pub(crate) fn of_bench(error: papir_bench::Error) -> PyErr {
 
 /// An error of a client.
 pub(crate) fn of_client(error: papir_client::Error) -> PyErr {
-    match error {
-        papir_client::Error::Core(error) => of_core(error),
-        papir_client::Error::Lookup(error) => of_lookup(error),
-        error @ (papir_client::Error::Transport { .. } | papir_client::Error::Http { .. }) => {
-            raised::<NetworkError>(error, None)
-        }
-        error => raised::<Error>(error, None),
+    let code = Some(error.code());
+    match error.group() {
+        ErrorGroup::Network => raised::<NetworkError>(&error, code),
+        ErrorGroup::Verification => raised::<VerificationError>(&error, code),
+        ErrorGroup::NotPrivate => raised::<NotPrivateError>(&error, code),
+        ErrorGroup::Unsupported => raised::<UnsupportedError>(&error, code),
+        _ => raised::<Error>(&error, code),
     }
 }
 

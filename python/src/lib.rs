@@ -44,7 +44,7 @@ mod _native {
     #[pymodule_export]
     use crate::divided::DividedService;
     #[pymodule_export]
-    use crate::errors::{Error, NetworkError, NotPrivateError};
+    use crate::errors::{Error, NetworkError, NotPrivateError, UnsupportedError, VerificationError};
     #[pymodule_export]
     use crate::plan::plan;
     #[pymodule_export]

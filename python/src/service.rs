@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::time::Duration;
 
 use papir_server::{
     DatabaseConfig, Error, Listen, ReloadHandle, Server, ServerConfig, TlsFiles, TokenSource,
 };
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_async_runtimes::tokio::get_runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::client::seconds;
 use crate::errors::of_server;
 use crate::waiting::wait;
 
@@ -27,20 +27,19 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
         if value.is_none() {
             continue;
         }
-        let seconds = || value.extract().map(Duration::from_secs_f64);
         match name.extract::<String>()?.as_str() {
             "listen" => config.listen = value.extract::<String>()?.parse().map_err(of_server)?,
             "threads" => config.threads = value.extract()?,
             "tokens" => config.protection.tokens = vec![TokenSource { path: value.extract()?, only: None }],
             "tls_cert" => tls.0 = Some(value.extract::<PathBuf>()?),
             "tls_key" => tls.1 = Some(value.extract::<PathBuf>()?),
-            "watch" => config.watch = Some(seconds()?),
-            "keep_old" => config.keep_old = seconds()?,
+            "watch" => config.watch = Some(seconds(&value)?),
+            "keep_old" => config.keep_old = seconds(&value)?,
             "mapped" => config.mapped = value.extract()?,
             "metrics" => config.metrics = value.extract()?,
             "max_queued" => config.max_queued = value.extract()?,
             "allow_not_private" => config.allow_not_private = value.extract()?,
-            other => return Err(PyValueError::new_err(format!("unknown setting `{other}`"))),
+            other => return Err(PyTypeError::new_err(format!("unknown setting `{other}`"))),
         }
     }
     config.protection.tls = match tls {

@@ -77,7 +77,7 @@ def test_arrays_are_records(tmp_path: Path) -> None:
 def test_faults_have_the_texts_of_the_program(tmp_path: Path) -> None:
     with pytest.raises(pypapir.Error, match="no column `k`.*expected one of a") as raised:
         pypapir.build(pa.table({"a": ["x"]}), tmp_path / "w.papir", key="k")
-    assert raised.value.code is None
+    assert raised.value.code == "missing_column"
     with pytest.raises(pypapir.Error, match="unknown scheme `none`") as raised:
         pypapir.build(WORDS, tmp_path / "w.papir", scheme="none")
     assert raised.value.code == "unknown_scheme"
@@ -120,6 +120,26 @@ def test_coroutines(service: pypapir.Service, tmp_path: Path) -> None:
     assert asyncio.run(look_up()) == [b"meaning 1", b"meaning 2", None]
 
 
+def test_records_are_looked_up_by_index(tmp_path: Path) -> None:
+    records = np.random.default_rng(2).integers(0, 256, (500, 8), dtype=np.uint8)
+    pypapir.build(records, tmp_path / "records.papir", scheme="simple")
+    with pypapir.serve(tmp_path / "records.papir") as service:
+        client = pypapir.connect(service.url, state=tmp_path / "state")
+        assert client.get_index(7) == records[7].tobytes()
+        assert client.get_indices([499, 0]) == [records[499].tobytes(), records[0].tobytes()]
+
+        async def look_up() -> list[bytes]:
+            client = await pypapir.aio.connect(service.url, state=tmp_path / "state")
+            return [await client.get_index(7), *await client.get_indices([8])]
+
+        assert asyncio.run(look_up()) == [records[7].tobytes(), records[8].tobytes()]
+        with pytest.raises(pypapir.VerificationError) as raised:
+            pypapir.connect(service.url, state=tmp_path / "other", cosignatures=1)
+        assert raised.value.code == "no_checkpoint"
+        with pytest.raises(pypapir.Error, match="an owner's key"):
+            pypapir.connect(service.url, owner_key="words.key")
+
+
 def test_other_threads_run_during_a_lookup(service: pypapir.Service, tmp_path: Path) -> None:
     words = pypapir.connect(service.url, state=tmp_path / "state")
     counted = 0
@@ -144,8 +164,10 @@ def test_other_threads_run_during_a_lookup(service: pypapir.Service, tmp_path: P
 def test_a_service_that_is_gone_is_a_network_error(tmp_path: Path) -> None:
     with pytest.raises(pypapir.NetworkError):
         pypapir.connect("http://127.0.0.1:9", state=tmp_path / "state", patience=0.1)
-    with pytest.raises(ValueError, match="unknown option `tokn`"):
-        pypapir.connect("http://127.0.0.1:9", tokn="x")
+    with pytest.raises(TypeError, match="unknown option `tokn`"):
+        pypapir.connect("http://127.0.0.1:9", tokn="x")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="negative"):
+        pypapir.serve(watch=-1)
 
 
 def interrupt_after(seconds: float) -> None:

@@ -109,7 +109,7 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
             Failure::new(format!("no query was sent: {error} (--allow-not-private)"))
         }
         papir_client::Error::Core(error @ papir_core::Error::OwnerKey { .. }) => {
-            Failure::new(format!("no query was sent: {error} (--owner-key)"))
+            Failure::new(format!("no query was sent: {error} (--decrypt)"))
         }
         error @ papir_client::Error::TokenInClear { .. } => {
             Failure::new(format!("no query was sent: {error} (--insecure-http)"))

@@ -14,6 +14,7 @@ mod merging;
 mod observed_query;
 mod open_files;
 mod owner_key;
+mod panics;
 mod plan_table;
 mod remote;
 mod secret_file;

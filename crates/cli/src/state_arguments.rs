@@ -27,16 +27,16 @@ pub(crate) struct StateArguments {
     /// PAPIR_PASSPHRASE. Without a passphrase, the state is protected only by file permissions.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
-    /// The owner's key file of an encrypted database (papir build --encrypt), needed for the first
-    /// lookup. Afterwards the state is sufficient.
+    /// The key file of an encrypted database (papir build --encrypt), needed for the first lookup.
+    /// Afterwards the state is sufficient.
     #[arg(long, value_name = "KEYFILE")]
-    owner_key: Option<PathBuf>,
+    decrypt: Option<PathBuf>,
 }
 
 impl StateArguments {
     /// Adds these settings to `options`.
     pub(crate) fn add_to(&self, options: Options) -> Result<Options, Failure> {
-        let owner_key = self.owner_key.as_deref().map(owner_key::read).transpose()?;
+        let owner_key = self.decrypt.as_deref().map(owner_key::read).transpose()?;
         let (state, passphrase) = (self.state.clone(), self.passphrase()?);
         Ok(Options { state, no_cache: self.no_cache, passphrase, owner_key, ..options })
     }

@@ -26,7 +26,7 @@ pub(crate) struct TrustArguments {
     cosignatures: usize,
     /// Time for retries if a server shows an older version than seen before.
     #[arg(long, value_name = "TIME", default_value = "30s")]
-    patience: Span,
+    catch_up: Span,
 }
 
 impl TrustArguments {
@@ -47,7 +47,7 @@ impl TrustArguments {
             max_age: self.max_age.map(|age| age.0),
             witnesses: witnesses.collect::<Result<_, _>>()?,
             cosignatures: self.cosignatures,
-            patience: Some(self.patience.0),
+            catch_up: Some(self.catch_up.0),
         };
         Ok(Options { checkpoint, ..options })
     }

@@ -64,6 +64,9 @@ pub struct Options {
     /// The passphrase that encrypts stored registrations.
     #[uniffi(default = None)]
     pub passphrase: Option<String>,
+    /// The key of an encrypted database: the line in its file.
+    #[uniffi(default = None)]
+    pub owner_key: Option<String>,
 }
 
 /// Secrets are not printed.
@@ -82,6 +85,7 @@ impl Options {
         // First, since secrets are erased by their types.
         let token = self.token.map(Zeroizing::new);
         let passphrase = self.passphrase.map(Passphrase::new);
+        let owner_key = self.owner_key.map(Zeroizing::new);
         let bad = |error: papir_checkpoint::Error| {
             Error::malformed("a public key of the options", error, "NAME+ID+KEY in base64")
         };
@@ -91,7 +95,7 @@ impl Options {
             max_age: self.max_age,
             witnesses: self.witnesses.iter().map(key).collect::<Result<_>>()?,
             cosignatures: self.cosignatures as usize,
-            patience: None,
+            catch_up: None,
         };
         Ok(papir_client::Options {
             database: self.database,
@@ -107,6 +111,7 @@ impl Options {
             state: self.state.map(PathBuf::from),
             storage: self.storage.map(|storage| Arc::new(ApplicationStorage(storage)) as _),
             passphrase,
+            owner_key: owner_key.map(|text| text.parse()).transpose()?,
             ..papir_client::Options::default()
         })
     }

@@ -166,6 +166,19 @@ async fn a_registered_client_is_kept_in_the_applications_storage() {
 }
 
 #[tokio::test]
+async fn an_encrypted_database_needs_its_owners_key() {
+    let key = papir::OwnerKey::generate(&mut papir::system_rng());
+    let encrypted = papir::Options { owner_key: Some(key.clone()), ..options("pirouette-encrypted") };
+    let service = serve(papir::Database::build([("Peru", "Lima")], &encrypted).unwrap()).await;
+    let options = Options { owner_key: Some(key.to_text().to_string()), ..stored_in(&Arc::default()) };
+    let database = Database::connect(service.url.clone(), options).await.unwrap();
+    assert_eq!(database.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
+    let database = Database::connect(service.url.clone(), stored_in(&Arc::default())).await.unwrap();
+    let PapirError::Failed { code, .. } = database.get(b"Peru".to_vec()).await.unwrap_err();
+    assert_eq!(code, "owner_key");
+}
+
+#[tokio::test]
 async fn a_cancelled_registration_releases_the_storage() {
     let service = capitals("pirouette").await;
     let storage = Arc::new(Memory::default());
@@ -201,6 +214,7 @@ async fn errors_have_their_kind_and_code() {
         (Options { owner: Some("nobody".to_owned()), ..base() }, ErrorKind::Other, "malformed"),
         (Options { witnesses: vec!["nobody".to_owned()], ..base() }, ErrorKind::Other, "malformed"),
         (Options { token: Some("two words".to_owned()), ..base() }, ErrorKind::Other, "bad_token"),
+        (Options { owner_key: Some("words.key".to_owned()), ..base() }, ErrorKind::Other, "malformed"),
     ] {
         let found = refused(&service.url, options).await;
         assert_eq!((found.0, found.1.as_str()), (kind, code), "{}", found.2);
@@ -220,6 +234,7 @@ fn options_do_not_print_secrets() {
     let options = Options {
         token: Some("secret".to_owned()),
         passphrase: Some("secret".to_owned()),
+        owner_key: Some("secret".to_owned()),
         ..Options::default()
     };
     assert!(!format!("{options:?}").contains("secret"));

@@ -44,7 +44,7 @@ impl fmt::Display for Secret {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The estimator's choice: n for the dual hybrid attack. The figure of a binary secret can be 2
-    /// to 3 bits too high, so no scheme relies on such a row.
+    /// to 3 bits too high, so schemes rely on other rows.
     Stock,
     /// The best number for each attack, as `tools/estimate.py` finds it.
     SamplesOptimised,
@@ -111,10 +111,12 @@ fn estimate_in_words(bits: Option<f64>) -> String {
     bits.map_or("no row of the table covers it".to_owned(), |bits| format!("{bits} bits estimated"))
 }
 
-/// Returns the row with the highest estimate among those that the set equals or dominates.
+/// Returns the row with the highest estimate among those that the set equals or dominates. Rows that
+/// suffice, with an optimised number of samples, come before all others.
 pub fn estimate(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Option<&'static Row> {
     let backing = TABLE.iter().filter(|row| row.is_dominated_by(n, log2_q, secret, sigma));
-    backing.max_by(|a, b| a.matzov.total_cmp(&b.matzov))
+    let preferred = |row: &Row| row.allowed() && row.method == Method::SamplesOptimised;
+    backing.max_by(|a, b| preferred(a).cmp(&preferred(b)).then(a.matzov.total_cmp(&b.matzov)))
 }
 
 /// Returns [`estimate`]'s row if it reaches [`MINIMUM_BITS`].
@@ -281,6 +283,7 @@ mod tests {
             (1024, 32.0, Secret::ErrorLike, 11.0, 128.4),
             (1280, 32.0, Secret::Binary, 6.4, 131.3),
             (2048, 53.0, Secret::Ternary, 3.19, 128.7),
+            (2048, 53.0, Secret::Ternary, 6.4, 129.6),
             (2048, 32.0, Secret::Ternary, 3.19, 218.0),
             (2048, 16.0, Secret::Ternary, 3.19, 432.0),
             (648, 15.0, Secret::Binary, 3.19, 131.0),

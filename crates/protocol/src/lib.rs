@@ -18,7 +18,7 @@
 //! | `GET /v1/psi` | [`PsiInfo`] |
 //! | every error response | [`ErrorBody`] |
 //!
-//! Field names, their order and the codes are part of the interface and never change.
+//! Field names and codes are part of the interface, and do not change. Fields may be added.
 
 mod clients;
 pub mod code;

@@ -15,9 +15,10 @@ use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Sessio
 use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
 use papir_kernels::galois;
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{CyclotomicRing as _, Poly, Values, wide};
 use papir_schemes::double::packed::{self, ByInspiring};
 use papir_schemes::inspire::{Client, Params, Server};
+use papir_schemes::pirouette::chain::{PRIME, RESPONSE_PRIME};
 use papir_schemes::pirouette::client::RetrievalClient;
 use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::{ParameterSet, Pirouette};
@@ -190,19 +191,30 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let key: Vec<i32> = known[..2048].iter().map(|&byte| i32::from(byte as i8)).collect();
     let response: Vec<i32> = known[2048..].iter().map(|&byte| i32::from(byte as i8)).collect();
 
-    let (ring, small) = (Ring::new(2048, RING).unwrap(), Ring::new(1024, RESPONSE_RING).unwrap());
-    let values = ring.forward(ring.from_signed(&key));
-    let image = ring.permute(&values, &galois::permutation(2048, 2049));
+    let (ring, small) =
+        (wide::Ring::new(2048, PRIME).unwrap(), wide::Ring::new(1024, RESPONSE_PRIME).unwrap());
+    let residues = ring.from_signed(&key);
+    let image = ring.automorphism(&residues, 2049);
+    let values = ring.forward(residues.clone());
     let square = ring.mul(&values, &values);
+    let scaled = ring.scale(&square, 1 << 8);
+    let of_response = small.from_signed(&response);
     let bytes_of = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let words_of =
+        |words: &[u64]| words[100..108].iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let secrets = vec![
         ("s in coefficients", bytes_of(&key[100..132])),
-        ("s in values", pattern(&values)),
-        ("the image of s", pattern(&image)),
-        ("s squared", pattern(&square)),
-        ("s squared times the lowest factor", pattern(&ring.scale(&square, 8))),
+        ("s in residues", words_of(residues.residues())),
+        ("s in values", words_of(values.residues())),
+        ("the image of s in residues", words_of(image.residues())),
+        ("the image of s in values", words_of(ring.forward(image.clone()).residues())),
+        ("s squared in residues", words_of(ring.inverse(square.clone()).residues())),
+        ("s squared in values", words_of(square.residues())),
+        ("s squared times the lowest factor, in residues", words_of(ring.inverse(scaled.clone()).residues())),
+        ("s squared times the lowest factor, in values", words_of(scaled.residues())),
         ("the response ring's key in coefficients", bytes_of(&response[100..132])),
-        ("the response ring's key in values", pattern(&small.forward(small.from_signed(&response)))),
+        ("the response ring's key in residues", words_of(of_response.residues())),
+        ("the response ring's key in values", words_of(small.forward(of_response.clone()).residues())),
     ];
     // On one thread: a block freed while another thread searches one is not searched.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -215,10 +227,6 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let (_, seen) = freed(secrets, || drop(state));
     assert!(seen.is_empty(), "dropping the state frees {seen:?}");
 }
-
-/// The primes of Pirouette's rings.
-const RING: [u32; 2] = [59_637_761, 151_031_809];
-const RESPONSE_RING: [u32; 2] = [12_289, 18_433];
 
 /// Short keys of four bits.
 #[derive(Clone, Copy, Debug)]

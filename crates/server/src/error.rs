@@ -120,7 +120,7 @@ pub enum Error {
         /// The requested number of threads.
         threads: usize,
         /// The cause.
-        source: rayon::ThreadPoolBuildError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A scheme with client keys, but no client registry.
     #[error(

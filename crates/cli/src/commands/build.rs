@@ -131,7 +131,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     verifiable: bool,
     /// Encrypt the records under the key in this file, which is created if missing. The server then
-    /// sees neither records nor queries. Clients need the same key (papir get --owner-key).
+    /// sees neither records nor queries. Clients need the same key (papir get --decrypt).
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
     #[command(flatten)]

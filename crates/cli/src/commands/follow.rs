@@ -64,7 +64,7 @@ pub(crate) struct Pace {
     delta_bytes: Option<u64>,
     /// Leave bad rows out and report them, instead of stopping.
     #[arg(long)]
-    skip_bad: bool,
+    skip_all_bad: bool,
     /// The replication slot of a postgres:// source, made for the plugin pgoutput [default: papir].
     #[arg(long, value_name = "NAME")]
     slot: Option<String>,
@@ -78,7 +78,8 @@ impl Pace {
     pub(crate) fn given(&self) -> Option<&'static str> {
         let sized = self.delta_bytes.is_some() && self.merge_at.is_none();
         let of_slot = [("--slot", self.slot.is_some()), ("--publication", self.publication.is_some())];
-        let options = [("--delta-bytes", sized), ("--skip-bad", self.skip_bad)].into_iter().chain(of_slot);
+        let options =
+            [("--delta-bytes", sized), ("--skip-all-bad", self.skip_all_bad)].into_iter().chain(of_slot);
         options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
     }
 
@@ -93,7 +94,7 @@ impl Pace {
     /// # Errors
     /// Options of a slot for another source.
     pub(crate) fn following(&self, update: UpdateOptions, once: bool) -> Result<Following, Failure> {
-        let on_bad = if self.skip_bad { OnBadRow::Skip } else { OnBadRow::Stop };
+        let on_bad = if self.skip_all_bad { OnBadRow::Skip } else { OnBadRow::Stop };
         let slot = self.slot_of(&update.changes)?;
         Ok(Following {
             options: FollowOptions { update, on_bad, most: self.delta_bytes, slot },

@@ -21,6 +21,7 @@ use crate::following::{Event, Following};
 use crate::merging::Merging;
 use crate::observed_query;
 use crate::open_files;
+use crate::panics;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
 use crate::sign_arguments::KeyArguments;
 use crate::systemd;
@@ -134,6 +135,7 @@ fn until_stopped(
             }
         });
         start_log(log_format, traces.as_ref());
+        panics::log_places();
         let few_files = open_files::raise_limit(config.protection.max_connections);
         let useless_tokens = unused_tokens::warnings(&config);
         few_files.iter().chain(&useless_tokens).for_each(|reason| tracing::warn!("{reason}"));

@@ -337,6 +337,7 @@ impl Settings {
             &mut self.tokens,
             &mut self.cache,
             &mut self.registry,
+            &mut self.page,
         ];
         let own = own.into_iter().flatten();
         let databases = self.databases.iter_mut();

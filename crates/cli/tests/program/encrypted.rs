@@ -50,14 +50,14 @@ fn a_server_answers_from_records_it_cannot_read() {
     let ask = ["get", &service.url, "word 7", "--state", &states[1]];
     fails_with(
         &ask,
-        &["no query was sent: an encrypted database needs its owner's key, ", "found none", "--owner-key"],
+        &["no query was sent: an encrypted database needs its owner's key, ", "found none", "--decrypt"],
     );
     let other = folder.path("other.key");
     let elsewhere = folder.path("elsewhere.papir");
     succeeds(&[&["build", &source, "--encrypt", &other, "--out", &elsewhere][..], &columns].concat());
-    fails_with(&[&ask[..], &["--owner-key", &other]].concat(), &["needs its owner's key", "found key"]);
-    fails_with(&[&ask[..], &["--owner-key", &source]].concat(), &["words.csv: an owner's key is malformed"]);
-    assert_eq!(get(&service, "word 7", &["--owner-key", &key]), "a rather long meaning 7");
+    fails_with(&[&ask[..], &["--decrypt", &other]].concat(), &["needs its owner's key", "found key"]);
+    fails_with(&[&ask[..], &["--decrypt", &source]].concat(), &["words.csv: an owner's key is malformed"]);
+    assert_eq!(get(&service, "word 7", &["--decrypt", &key]), "a rather long meaning 7");
     // Afterwards, the client's state is sufficient.
     assert_eq!(get(&service, "word 59", &[]), "a rather long meaning 59");
     drop(service);
@@ -112,7 +112,7 @@ fn owner_keys_are_only_for_encrypted_databases() {
     let listen = format!("unix:{}", folder.path("papir.sock"));
     let service = Service::start(&[&out], &["--registry", &folder.path("registry"), "--listen", &listen]);
     let state = folder.path("state");
-    let asked = ["get", &service.url, "--index", "7", "50", "--state", &state, "--owner-key", &key];
+    let asked = ["get", &service.url, "--index", "7", "50", "--state", &state, "--decrypt", &key];
     let found = succeeds(&asked);
     assert!(found.contains("\"7777\"") && found.contains("\"last\""), "{found}");
     drop(service);
@@ -120,7 +120,7 @@ fn owner_keys_are_only_for_encrypted_databases() {
     let plain = folder.numbers(50, "inspire");
     let service = Service::start(&[&plain], &[]);
     fails_with(
-        &["get", &service.url, "--index", "7", "--owner-key", &key],
+        &["get", &service.url, "--index", "7", "--decrypt", &key],
         &["no parameters of inspire fit: its databases are not encrypted"],
     );
 }

@@ -92,12 +92,12 @@ fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
     OpenOptions::new().append(true).open(&changes).unwrap().write_all(b"{\"word\":\"torn\"}\n").unwrap();
     append(&changes, &[("word 2", Some("two"))]);
     fails_with(&follow, &["changes.jsonl, line 2: no column `meaning`"]);
-    let output = succeeds(&[&follow[..], &["--skip-bad"]].concat());
+    let output = succeeds(&[&follow[..], &["--skip-all-bad"]].concat());
     assert!(
         output.contains("skipped line 2: no column `meaning`") && output.contains(": 1 rows in "),
         "{output}"
     );
-    fails_with(&["serve", &words, "--skip-bad"], &["--skip-bad without a source to follow"]);
+    fails_with(&["serve", &words, "--skip-all-bad"], &["--skip-all-bad without a source to follow"]);
     let full = ["--delta-bytes", "20"];
     append(&changes, &[("word 3", Some("three"))]);
     fails_with(&[&follow[..], &full].concat(), &["at most 20 bytes: merge them first"]);

@@ -104,7 +104,7 @@ fn a_client_from_the_spec_checks_signatures() {
     let plain = build("plain.papir", &[]);
     let unsigned = look_up_signed(&serve(&plain).url, &["--pin", &pin]).unwrap();
     assert!(unsigned.contains("an unsigned database"), "{unsigned}");
-    let impatient = ["--pin", &pin, "--patience", "0"];
+    let impatient = ["--pin", &pin, "--catch-up", "0"];
     let rollback = look_up_signed(&serve(&old).url, &impatient).unwrap();
     assert!(rollback.contains("a rollback"), "{rollback}");
 }

@@ -24,7 +24,7 @@ fn a_file_and_its_server_are_described_alike() {
         |place: &str| -> Value { serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap() };
     let (file, served) = (json(&words), json(&service.url));
     for name in
-        ["name", "scheme", "version", "records", "keyed", "root", "sequence", "owner_key", "delta", "sizes"]
+        ["name", "scheme", "version", "records", "keyed", "root", "sequence", "owner", "delta_root", "sizes"]
     {
         assert_eq!(file[name], served[name], "{name}");
     }

@@ -107,10 +107,10 @@ fn updates_are_signed_and_followed_by_pinned_clients() {
     fs::copy(&old, &words).unwrap();
     fs::rename(&old, &words).unwrap();
     service.reload();
-    let patience = ["--patience", "0s"];
-    fails_with(&get(&url, &state, &patience), &["no query was sent", "sequence 0, but sequence 1"]);
-    fails_with(&get(&url, &state, &["--patience", "1s"]), &["sequence 0, but sequence 1"]);
-    assert_eq!(succeeds(&get(&url, &folder.path("fresh"), &patience)), "value-7");
+    let at_once = ["--catch-up", "0s"];
+    fails_with(&get(&url, &state, &at_once), &["no query was sent", "sequence 0, but sequence 1"]);
+    fails_with(&get(&url, &state, &["--catch-up", "1s"]), &["sequence 0, but sequence 1"]);
+    assert_eq!(succeeds(&get(&url, &folder.path("fresh"), &at_once)), "value-7");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn deltas_of_a_signed_database_are_versions_in_its_log() {
     assert!(succeeds(&["checkpoint", "show", &words]).contains("\n2\n"), "of two versions");
     let service = serve(&words);
     let state = folder.path("state");
-    let pinned = get(&service.url, &state, &["--owner-pub", &public, "--patience", "0s"]);
+    let pinned = get(&service.url, &state, &["--owner-pub", &public, "--catch-up", "0s"]);
     assert_eq!(succeeds(&pinned), "changed");
 
     // A service that hides the delta shows an older version.

@@ -16,7 +16,7 @@ use super::task::Io;
 use crate::error::{Error, Result};
 
 /// Time for retries with a service that is behind, unless the settings say otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CATCH_UP: Duration = Duration::from_secs(30);
 /// Shortest wait before a retry, in milliseconds.
 const MIN_WAIT: u64 = 500;
 /// Waits are spread over this many milliseconds, so that clients do not ask all at once.
@@ -191,8 +191,8 @@ impl OwnerTrust {
 /// Waits before a retry with a service that is behind: a random time, but not beyond the deadline.
 /// Returns whether there was time left.
 pub(crate) async fn wait_for_newer(io: &Io, service: &Service, start: Duration, settings: &Settings) -> bool {
-    let patience = settings.checkpoint.patience.unwrap_or(PATIENCE);
-    let left = patience.saturating_sub(service.platform.now().saturating_sub(start));
+    let most = settings.checkpoint.catch_up.unwrap_or(CATCH_UP);
+    let left = most.saturating_sub(service.platform.now().saturating_sub(start));
     if left.is_zero() {
         return false;
     }

@@ -102,7 +102,7 @@ pub struct CheckpointSettings {
     pub cosignatures: usize,
     /// Time for retries if the service shows an older version than this client has seen; `None` for
     /// 30 seconds.
-    pub patience: Option<Duration>,
+    pub catch_up: Option<Duration>,
 }
 
 impl CheckpointSettings {

@@ -160,7 +160,7 @@ fn a_service_that_is_behind_is_asked_again_until_the_deadline() {
     assert!(error.to_string().contains("sequence 0, but sequence 1"), "{error}");
     assert_eq!(peer.now() - start, Duration::from_secs(30));
     assert!(!events(&peer).contains(&"GET /public".to_owned()));
-    let impatient = CheckpointSettings { patience: Some(Duration::ZERO), ..CheckpointSettings::default() };
+    let impatient = CheckpointSettings { catch_up: Some(Duration::ZERO), ..CheckpointSettings::default() };
     let start = peer.now();
     assert!(peer.open(Settings { checkpoint: impatient, ..pinning() }).is_err());
     assert_eq!(peer.now(), start);
@@ -310,7 +310,7 @@ fn a_pinned_client_follows_a_rotation_and_keeps_its_sequences() {
         let pin = peer.pin.clone().unwrap();
         assert_eq!((pin.key, pin.highest.sequence), (new.public(), 1));
         let current = peer.log.replace(first.clone());
-        let impatient = CheckpointSettings { patience: Some(Duration::ZERO), ..settings.checkpoint.clone() };
+        let impatient = CheckpointSettings { catch_up: Some(Duration::ZERO), ..settings.checkpoint.clone() };
         let error = peer.open(Settings { checkpoint: impatient, ..settings }).err().unwrap();
         assert!(["checkpoint_rollback", "checkpoint_untrusted"].contains(&error.code()), "{error}");
         peer.log = current;

@@ -3,6 +3,7 @@
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Blob, Error, Record, Result, extract_bits};
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::params::{BATCH, Download, DownloadParams, NAME, NONCE_BYTES};
 use super::wire::{DownloadPublic, Nonce};
@@ -16,7 +17,7 @@ pub struct DownloadClient {
 /// The indices of a lookup, and the nonce that its answer repeats.
 pub struct DownloadSecret {
     nonce: Nonce,
-    indices: Vec<u64>,
+    indices: Zeroizing<Vec<u64>>,
 }
 
 impl Client<Download> for DownloadClient {
@@ -39,7 +40,8 @@ impl Client<Download> for DownloadClient {
         check_indices(NAME, &self.params.shape(), indices, BATCH)?;
         let mut nonce = [0; NONCE_BYTES];
         rng.fill_bytes(&mut nonce);
-        Ok((DownloadSecret { nonce: Nonce(nonce), indices: indices.to_vec() }, Nonce(nonce)))
+        let indices = Zeroizing::new(indices.to_vec());
+        Ok((DownloadSecret { nonce: Nonce(nonce), indices }, Nonce(nonce)))
     }
 
     fn extract(&self, secret: DownloadSecret, answer: Nonce) -> Result<Vec<Record>> {

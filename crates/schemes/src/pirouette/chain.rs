@@ -75,7 +75,7 @@ pub(crate) const RECORD_SIGMA: f64 = 3.19;
 const _: () = assert!(RECORD_SIGMA == SIGMAS[0] && QUERY_SIGMA == SIGMAS[0] && RESPONSE_SIGMA == SIGMAS[2]);
 
 /// The ring's q, the largest prime below 2⁵⁰ that is 1 modulo 2¹². Secrets are ternary.
-const PRIME: u64 = (1 << LOG2_Q) - 16_383;
+pub const PRIME: u64 = (1 << LOG2_Q) - 16_383;
 /// Largest mean square of the ring key's coefficients: three standard deviations of a sum of 2048
 /// bits above 2/3. Heavier keys, about one in a thousand, are drawn again.
 pub(crate) const TERNARY: f64 = 1.05 * 2.0 / 3.0;
@@ -84,7 +84,7 @@ pub(super) const LOG2_Q: u32 = 50;
 /// Bits to which elements of the ring's keys are rounded.
 pub(super) const KEY_BITS: u32 = 49;
 /// The response ring's q₁, a prime below 2²⁸ that is 1 modulo 2¹¹. Secrets are like the error.
-const RESPONSE_PRIME: u64 = 226_510_849;
+pub const RESPONSE_PRIME: u64 = 226_510_849;
 /// Standard deviation of the response ring's error.
 const RESPONSE_SIGMA: f64 = 6.4;
 /// Largest mean square of the response key's coefficients: three standard deviations of a sum of

@@ -302,7 +302,7 @@ pub(crate) fn answer_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
         .num_threads(threads)
         .thread_name(|index| format!("papir-answer-{index}"))
         .build()
-        .map_err(|source| Error::Threads { threads, source })
+        .map_err(|source| Error::Threads { threads, source: Box::new(source) })
 }
 
 /// Releases each permit, then sends the caller its answer.

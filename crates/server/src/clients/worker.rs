@@ -58,7 +58,7 @@ impl Worker {
             .num_threads(threads)
             .thread_name(|index| format!("papir-ticket-{index}"))
             .build()
-            .map_err(|source| Error::Threads { threads, source })?;
+            .map_err(|source| Error::Threads { threads, source: Box::new(source) })?;
         let stopping = Arc::new(AtomicBool::new(false));
         let mut state = State {
             catalog: Arc::downgrade(catalog),

@@ -28,8 +28,8 @@
 //! | `papir_clients` | gauge | `database`, `state` | Clients by state: `registered`, or `uploading` keys |
 //! | `papir_tickets` | gauge | `database`, `state` | Tickets by state: `ready`, or `used` and kept for retries |
 //! | `papir_client_bytes` | gauge | `database` | Bytes of registered clients' keys and tickets |
-//! | `papir_certificate_expiry_seconds` | gauge | | Earliest expiry of a certificate in the TLS chain, as Unix time |
-//! | `papir_token_expiry_seconds` | gauge | | Earliest expiry of a valid token, as Unix time; absent if none expires |
+//! | `papir_certificate_expiry_timestamp_seconds` | gauge | | Earliest expiry of a certificate in the TLS chain, as Unix time |
+//! | `papir_token_expiry_timestamp_seconds` | gauge | | Earliest expiry of a valid token, as Unix time; absent if none expires |
 //! | `papir_ready` | gauge | | 1 when all databases are loaded |
 //! | `papir_registry_failing` | gauge | | 1 while the client registry cannot be read or changed |
 //! | `process_resident_memory_bytes` | gauge | | Resident memory of the process, if the system reports it |
@@ -110,9 +110,9 @@ metrics! {
     TICKETS = Gauge "papir_tickets"
         "Tickets by state: `ready`, or `used` and kept for retries";
     CLIENT_BYTES = Gauge "papir_client_bytes" "Bytes of registered clients' keys and tickets";
-    CERTIFICATE_EXPIRY = Gauge "papir_certificate_expiry_seconds"
+    CERTIFICATE_EXPIRY = Gauge "papir_certificate_expiry_timestamp_seconds"
         "Earliest expiry of a certificate in the TLS chain, as Unix time";
-    TOKEN_EXPIRY = Gauge "papir_token_expiry_seconds"
+    TOKEN_EXPIRY = Gauge "papir_token_expiry_timestamp_seconds"
         "Earliest expiry of a valid token, as Unix time; absent if none expires";
     READY = Gauge "papir_ready" "1 when all databases are loaded";
     REGISTRY_FAILING = Gauge "papir_registry_failing"

@@ -103,10 +103,10 @@ fn expiry_of_certificate_and_tokens_is_known() {
         let mut response = request.header("authorization", format!("Bearer {forever}")).call().unwrap();
         response.body_mut().read_to_string().unwrap()
     };
-    let certificate = || value(&scrape(), "papir_certificate_expiry_seconds");
+    let certificate = || value(&scrape(), "papir_certificate_expiry_timestamp_seconds");
     let day = |text| parse_timestamp(text).map(seconds);
     assert_eq!(certificate(), day("2031-05-06T00:00:00Z"));
-    let next = value(&scrape(), "papir_token_expiry_seconds").unwrap();
+    let next = value(&scrape(), "papir_token_expiry_timestamp_seconds").unwrap();
     let expected = seconds(SystemTime::now() + hour);
     assert!((expected - 600.0..=expected).contains(&next), "{next} {expected}");
     issue(&files, 7);
@@ -114,7 +114,7 @@ fn expiry_of_certificate_and_tokens_is_known() {
     assert_eq!(certificate(), day("2031-05-07T00:00:00Z"), "after a reload");
 
     let open = Running::start(config(), vec![indexed("table", "plain", 20)]);
-    assert!(!self::scrape(&open).contains("_expiry_seconds"), "nothing expires");
+    assert!(!self::scrape(&open).contains("_expiry_timestamp_seconds"), "nothing expires");
 }
 
 #[test]

@@ -31,7 +31,7 @@ impl Facts {
         facts.set("records", description.shape.records());
         facts.set("record_bits", description.shape.record_bits());
         facts.set("keyed", keyword.is_some());
-        for missing in ["sequence", "signed", "root", "owner_key", "delta", "file_bytes"] {
+        for missing in ["sequence", "signed_at", "root", "owner", "delta_root", "delta", "file_bytes"] {
             facts.set(missing, Value::Null);
         }
         facts.set("sizes", sizes(&description.sizes));
@@ -66,9 +66,9 @@ impl Facts {
     /// Adds the signed version.
     pub(super) fn signed(&mut self, leaf: &Leaf, owner: &VerifyingKey) {
         self.set("sequence", leaf.sequence);
-        self.set("signed", leaf.time);
-        self.set("owner_key", owner.to_string());
-        self.set("delta", leaf.delta_root.as_ref().map(hex));
+        self.set("signed_at", leaf.time);
+        self.set("owner", owner.to_string());
+        self.set("delta_root", leaf.delta_root.as_ref().map(hex));
     }
 
     /// Sets a field.

@@ -1,0 +1,78 @@
+"""Options of clients, and settings of services."""
+
+import os
+from collections.abc import Sequence
+from typing import TypedDict
+
+
+class ConnectOptions(TypedDict, total=False):
+    """Options of `connect`. Times are in seconds.
+
+    Attributes:
+        database: The name of the database, if the service has several.
+        token: A token for the service.
+        insecure_http: Whether the token may be sent over plain HTTP to another machine.
+        ca: A PEM file of root certificates, in place of the public ones.
+        owner: The public key that must have signed the database.
+        max_age: The most that a signed version may be old. A database that is not signed is refused.
+        witnesses: Public keys of witnesses, whose signatures beside the owner's are counted.
+        cosignatures: The number of these witnesses that must have signed.
+        pin: Whether the owner's key is remembered from its first use; True by default.
+        root: The root of a verifiable database, against which every record is verified.
+        state: The directory of registered clients, pins and copies of public parts.
+        passphrase: The passphrase that encrypts registrations in this directory.
+        cache: Whether public parts are kept in this directory; True by default.
+        owner_key: The key of an encrypted database: the line in its file.
+        allow_not_private: Whether a scheme that hides nothing is allowed.
+        patience: How long a busy service is tried again; 60 by default.
+        freshness: The age of a version after which a lookup first asks for a newer one, if changes of the
+            database are published beside it; 10 by default.
+    """
+
+    database: str | None
+    token: str | None
+    insecure_http: bool
+    ca: str | os.PathLike[str] | None
+    owner: str | None
+    max_age: float | None
+    witnesses: Sequence[str]
+    cosignatures: int
+    pin: bool
+    root: str | None
+    state: str | os.PathLike[str] | None
+    passphrase: str | None
+    cache: bool
+    owner_key: str | None
+    allow_not_private: bool
+    patience: float | None
+    freshness: float | None
+
+
+class ServeSettings(TypedDict, total=False):
+    """Settings of `serve`. Times are in seconds.
+
+    Attributes:
+        listen: An address with a port, or `unix:PATH`; `127.0.0.1:0`, the default, picks a free port.
+        threads: The number of answering threads; by default one for each processor.
+        tokens: A file of `papir tokens`. Without one, anyone who reaches the service may query it.
+        tls_cert: A PEM file of the certificate chain.
+        tls_key: A PEM file of its key.
+        watch: How often the files are checked for new versions; never by default.
+        keep_old: How long a replaced version is still answered.
+        mapped: Whether snapshots stay in their files, in place of memory.
+        metrics: Whether the service has `/metrics`; True by default.
+        max_queued: The most requests that wait.
+        allow_not_private: Whether a scheme that hides nothing is allowed.
+    """
+
+    listen: str
+    threads: int
+    tokens: str | os.PathLike[str] | None
+    tls_cert: str | os.PathLike[str] | None
+    tls_key: str | os.PathLike[str] | None
+    watch: float | None
+    keep_old: float
+    mapped: bool
+    metrics: bool
+    max_queued: int
+    allow_not_private: bool
