@@ -150,6 +150,11 @@
 mod database;
 mod update;
 
+/// The page of this crate in registries, whose code is tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(feature = "aio")]
 pub use papir_client::aio;
 

@@ -340,6 +340,20 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// A registry keeps the page of a version forever.
+#[test]
+fn published_crates_have_what_registries_show() {
+    let published = members().into_iter().filter(|package| package.publish.is_none());
+    for Package { name, manifest_path, description, keywords, categories, .. } in published {
+        let described = description.is_some() && !keywords.is_empty() && !categories.is_empty();
+        assert!(described, "{name}: a description, keywords or categories are missing");
+        let folder = manifest_path.parent().unwrap();
+        for text in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+            assert!(folder.join(text).is_file(), "{name}: {text} is missing");
+        }
+    }
+}
+
 #[test]
 fn no_line_of_prose_is_too_long() {
     let mut pages = under(&root().join("docs"), "md");
