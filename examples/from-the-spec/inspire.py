@@ -154,7 +154,8 @@ class Inspire:
         sigma, self.points = struct.unpack("<d", r.take(8))[0], r.number(4)
         self.packing, self.rgsw = (Gadget(*r.take(3)) for _ in range(2))
         self.query_bits, self.g_bits, self.h_bits, self.rgsw_bits, mask_bits, self.body_bits = r.take(6)
-        self.mask_bits, self.reserved = mask_bits % 128, mask_bits >= 128
+        check(mask_bits >= 128, "parameters without a reserve")
+        self.mask_bits = mask_bits % 128
         variables = (len(parameters) - r.at) // 4  # one byte more may state a bound on failures
         check(variables in (0, 2, 3, 4) and (len(parameters) - r.at) % 4 < 2, "parameters of another length")
         self.variables = [r.number(4) for _ in range(variables)] or [self.points]
@@ -244,6 +245,6 @@ class Inspire:
             word = (2 * phase * P + scale) // (2 * scale)
             check(word != 65536, "an answer with a word of 65536")
             near = 64 * abs(phase * P - word * scale) <= 31 * scale
-            check(near or not self.reserved, "an answer that does not decode")
+            check(near, "an answer that does not decode")
             words.append(word % P)
         return words

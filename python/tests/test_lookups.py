@@ -120,6 +120,58 @@ def test_coroutines(service: pypapir.Service, tmp_path: Path) -> None:
     assert asyncio.run(look_up()) == [b"meaning 1", b"meaning 2", None]
 
 
+def test_every_option_is_accepted(tmp_path: Path) -> None:
+    key = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
+    options: pypapir.ConnectOptions = {
+        "database": "words",
+        "token": "secret",
+        "insecure_http": True,
+        "ca": None,
+        "owner": key,
+        "max_age": 60,
+        "witnesses": [key],
+        "cosignatures": 1,
+        "pin": False,
+        "root": "00" * 32,
+        "state": tmp_path / "state",
+        "passphrase": "secret",
+        "cache": False,
+        "owner_key": "papir-owner-key-1-" + "00" * 32,
+        "allow_not_private": True,
+        "patience": 0,
+        "freshness": 5,
+    }
+    assert options.keys() == pypapir.ConnectOptions.__annotations__.keys()
+    with pytest.raises(pypapir.NetworkError) as raised:
+        pypapir.connect("http://127.0.0.1:9", **options)
+    assert raised.value.code == "transport"
+    with pytest.raises(pypapir.Error) as refused:
+        pypapir.connect("https://127.0.0.1:9", ca=tmp_path / "none.pem")
+    assert refused.value.code == "bad_ca"
+
+
+def test_every_setting_is_accepted(tmp_path: Path) -> None:
+    pypapir.build(WORDS, tmp_path / "words.papir", scheme="simple")
+    settings: pypapir.ServeSettings = {
+        "listen": "127.0.0.1:0",
+        "threads": 1,
+        "tokens": None,
+        "tls_cert": None,
+        "tls_key": None,
+        "watch": 1,
+        "keep_old": 1,
+        "mapped": True,
+        "metrics": False,
+        "max_queued": 3,
+        "allow_not_private": True,
+    }
+    assert settings.keys() == pypapir.ServeSettings.__annotations__.keys()
+    with pypapir.serve(tmp_path / "words.papir", **settings) as service:
+        assert pypapir.connect(service.url, state=tmp_path / "state").get("word 7") == b"meaning 7"
+    with pytest.raises(ValueError, match="belong together"):
+        pypapir.serve(tmp_path / "words.papir", tls_key=tmp_path / "none.pem")
+
+
 def test_records_are_looked_up_by_index(tmp_path: Path) -> None:
     records = np.random.default_rng(2).integers(0, 256, (500, 8), dtype=np.uint8)
     pypapir.build(records, tmp_path / "records.papir", scheme="simple")

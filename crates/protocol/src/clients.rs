@@ -37,7 +37,6 @@ pub struct ClientStatus {
     /// The largest used ticket number plus one.
     pub next_ticket: u64,
     /// The same over the keys that were sent ahead and whose queries have come.
-    #[serde(default)]
     pub next_sent_ahead: u64,
 }
 

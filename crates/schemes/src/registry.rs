@@ -56,7 +56,7 @@ const BUILT_IN: &[Listing] = &[
     Listing {
         scheme: &Erased::<Inspire>::new(),
         paper: "InsPIRe (Mahdavi, Patel, Seo, Yeo 2025, section 6)",
-        purpose: "The default: nothing to download, no keys kept by the server, records of 1 bit to \
+        purpose: "The default: no hint to download, no keys kept by the server, records of 1 bit to \
             256 KiB",
         assumption: "ring-LWE over R_q, as `simple`; and circular security: packing keys encrypt τ(s), \
             RGSW rows encrypt s·m, under s",

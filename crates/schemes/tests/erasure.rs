@@ -17,6 +17,7 @@ use papir_kernels::galois;
 use papir_ring::prg::Seed;
 use papir_ring::{CyclotomicRing as _, Poly, Values, wide};
 use papir_schemes::double::packed::{self, ByInspiring};
+use papir_schemes::download::{DownloadClient, DownloadParams, DownloadServer};
 use papir_schemes::inspire::{Client, Params, Server};
 use papir_schemes::pirouette::chain::{PRIME, RESPONSE_PRIME};
 use papir_schemes::pirouette::client::RetrievalClient;
@@ -177,6 +178,24 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     secrets.push(("digits", words_of(&words[100..116])));
     let (_, seen) = freed(secrets, || client.extract(secret, answer).unwrap());
     assert!(seen.is_empty(), "opening an answer frees {seen:?}");
+}
+
+/// The indices of a download, which are looked up in the client's own copy.
+#[test]
+fn freed_memory_holds_no_index_of_a_download() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = Shape::of_bytes(300, 8).unwrap();
+    let rng = &mut ChaCha20Rng::from_seed([5; 32]);
+    let params = DownloadParams::choose(shape, Goal::Balanced).unwrap();
+    let server = DownloadServer::setup(params, &RecordBuffer::zeroed(shape), rng, &NoProgress).unwrap();
+    let client = DownloadClient::new(server.params().clone(), server.public().clone()).unwrap();
+    let indices: Vec<u64> = (0..8).map(|i| 17 * i + 3).collect();
+    let pattern = indices.iter().flat_map(|index| index.to_le_bytes()).collect();
+    let (_, seen) = freed(vec![("the indices", pattern)], || {
+        let (secret, _) = client.query(None, &indices, rng).unwrap();
+        drop(secret);
+    });
+    assert!(seen.is_empty(), "a query frees {seen:?}");
 }
 
 /// Registration and a query of Pirouette, under short keys of four bits.

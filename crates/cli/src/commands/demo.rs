@@ -22,8 +22,8 @@ use super::build;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The data: a CSV file with the columns `password` and `rank`. By default that of papir's repository,
-    /// if the command runs in a clone of it.
+    /// The data: a CSV file with the columns `password` and `rank`. By default the file in papir's
+    /// repository, which exists only in a clone.
     #[arg(long, value_name = "FILE", default_value = "demo/data/common-passwords.csv")]
     data: PathBuf,
     /// The scheme.

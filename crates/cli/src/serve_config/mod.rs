@@ -28,6 +28,8 @@ pub(crate) const VARIABLES: &str = "PAPIR_SERVE_";
 pub(crate) const FILES_VARIABLE: &str = "PAPIR_SERVE_FILES";
 /// Maximum length of a configuration file in bytes.
 const MAX_CONFIG_FILE: u64 = 1 << 20;
+/// The value of `page` that looks for the page where an installation has it.
+const FIND_PAGE: &str = "auto";
 
 /// The settings. Each has a flag, an environment variable and a key in the configuration file, in
 /// this order of precedence.
@@ -173,7 +175,7 @@ pub(crate) struct Settings {
     /// Serve a page for lookups in browsers at /page/: the files of DIR, as `make page` builds it. Without
     /// DIR, the folder `page` beside the program, or ../share/papir/page.
     #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_PAGE", num_args = 0..=1, require_equals = true,
-          default_missing_value = "auto")]
+          default_missing_value = FIND_PAGE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PathBuf>,
     /// Folder for copies of databases from object stores [default: the user's cache folder].
@@ -337,7 +339,6 @@ impl Settings {
             &mut self.tokens,
             &mut self.cache,
             &mut self.registry,
-            &mut self.page,
         ];
         let own = own.into_iter().flatten();
         let databases = self.databases.iter_mut();
@@ -348,6 +349,9 @@ impl Settings {
             if !path.to_str().is_some_and(is_address) {
                 *path = folder.join(&*path);
             }
+        }
+        if let Some(page) = self.page.as_mut().filter(|page| *page != Path::new(FIND_PAGE)) {
+            *page = folder.join(&*page);
         }
     }
 

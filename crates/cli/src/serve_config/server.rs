@@ -12,13 +12,10 @@ use papir_server::{
     RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
 };
 
-use super::{Settings, Snapshot};
+use super::{FIND_PAGE, Settings, Snapshot};
 use crate::failure::Failure;
 use crate::remote;
 use crate::spans::Span;
-
-/// The value of `page` that looks for the page where an installation has it.
-const FIND_PAGE: &str = "auto";
 
 impl Settings {
     /// Converts to the server's configuration, with defaults for missing settings.

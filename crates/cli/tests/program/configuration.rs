@@ -70,6 +70,11 @@ fn invalid_configurations_are_refused() {
     // No machine has this many.
     check("device = \"cuda:1000\"\n[[database]]\npath = \"words.papir\"\n", &["cuda:1000: "]);
     check("device = \"gpu\"\n[[database]]\npath = \"words.papir\"\n", &["gpu: no such device", "cuda:0"]);
+    check(
+        "page = \"site\"\n[[database]]\npath = \"words.papir\"\n",
+        &[&folder.path("site"), "no index.html"],
+    );
+    check("page = \"auto\"\n[[database]]\npath = \"words.papir\"\n", &["share/papir/page", "no index.html"]);
     check("header-timeout = \"0\"\n[[database]]\npath = \"words.papir\"\n", &["header-timeout"]);
     // The same errors prevent a start without --check-config.
     fails_with(&["serve", "--config", &folder.path("bad.toml")], &["header-timeout"]);

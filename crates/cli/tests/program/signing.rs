@@ -56,6 +56,12 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
     assert!(inspected.contains("sequence 0, 20") && inspected.contains(&public), "{inspected}");
     let service = serve(&words);
     assert!(succeeds(&["inspect", &service.url]).contains("sequence 0, 20"));
+    for place in [&words, &service.url] {
+        let facts: serde_json::Value =
+            serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap();
+        assert_eq!((&facts["owner"], &facts["sequence"]), (&public.as_str().into(), &0.into()));
+        assert!(facts["signed_at"].as_u64() > Some(0) && facts["delta_root"].is_null(), "{facts}");
+    }
 
     let states = ["pinned", "given", "wrong"].map(|name| folder.path(name));
     assert_eq!(succeeds(&get(&service.url, &states[0], &[])), "value-7");

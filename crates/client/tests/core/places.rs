@@ -76,7 +76,7 @@ fn state_at_its_place_is_resumed() {
     }
 }
 
-/// Records of older formats have no place.
+/// State that was saved where the platform could not tell its place.
 #[test]
 fn state_that_is_bound_to_no_place_registers_anew_where_there_is_one() {
     let (mut peer, mut session) = open();

@@ -97,17 +97,6 @@ fn short_tags_are_stated_with_their_rate() {
     assert!((-28.0..-27.0).contains(&table.report.false_positive_log2), "{:?}", table.report);
 }
 
-/// Version 2 has no field for the bytes of a tag, which are 8.
-#[test]
-fn layouts_of_version_2_are_read() {
-    let table = table_with(vec![entry(1, b"key", b"value")], BucketTarget::default(), OnDuplicate::Refuse);
-    let layout = table.unwrap().layout;
-    let mut bytes = layout.encode();
-    assert_eq!(bytes.remove(95), 8);
-    bytes[0] = 2;
-    assert_eq!(KeywordLayout::decode(&bytes).unwrap(), layout);
-}
-
 #[test]
 fn sets_have_keys_without_values() {
     let entries = (0..5000u64).map(|i| entry(i, &i.to_le_bytes(), b"")).collect();

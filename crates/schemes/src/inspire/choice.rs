@@ -34,7 +34,7 @@ const ODD_FACTORS: [usize; 2] = [3, 5];
 const PREFERENCE: f64 = 0.99;
 /// Factor by which its setup may take longer.
 const MAX_SETUP: f64 = 2.0;
-/// Set in the byte of an answer's mask bits if a part of the range is reserved.
+/// Set in the byte of an answer's mask bits, as a part of the range is reserved.
 const RESERVED: u32 = 1 << 7;
 
 impl Params {
@@ -180,7 +180,10 @@ impl Parameters for Params {
         let [query_bits, y_g, y_h, point, a, b] = read_bytes(&mut reader)?;
         let key_bits = KeyBits { y_g, y_h, rgsw: point };
         let (interpolation, failure) = read_interpolation(points, reader)?;
-        let (answer_bits, reserved) = ((a & !RESERVED, b), a & RESERVED != 0);
+        // A service that could choose otherwise would make clients accept foreign answers.
+        if a & RESERVED == 0 {
+            return Err(Error::malformed("InsPIRe parameters", "no reserve between messages", "1/32"));
+        }
         Self::new(Literal {
             shape,
             rlwe,
@@ -189,8 +192,8 @@ impl Parameters for Params {
             rgsw,
             query_bits,
             key_bits,
-            answer_bits,
-            reserved,
+            answer_bits: (a & !RESERVED, b),
+            reserved: true,
             failure,
         })
     }

@@ -33,7 +33,7 @@ fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
         query_bits,
         key_bits,
         answer_bits: (28, 20),
-        reserved: false,
+        reserved: true,
         failure: FailureBound::DEFAULT,
     });
     let scheme = registry::by_name("inspire").unwrap();

@@ -22,6 +22,7 @@ use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::{
     Error as CoreError, Formats, NoProgress, PreparedRecords, RecordBuffer, Records, read_record,
 };
+use papir_lookup::delta::DELTA_FORMATS;
 use papir_lookup::{BUNDLE_FORMATS, Bundle, LAYOUT_FORMATS, Lookup, Pending};
 use papir_schemes::registry;
 use papir_store::formats::{MANIFEST, SET, SNAPSHOT};
@@ -218,7 +219,9 @@ fn the_page_lists_the_formats() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
     let page = fs::read_to_string(page).unwrap();
     let of_checkpoints = [LEAF_FORMATS, LOG_FORMATS, PROOF_FORMATS, CERTIFICATE_FORMATS];
-    let formats = [SNAPSHOT, MANIFEST, SET, BUNDLE_FORMATS, LAYOUT_FORMATS].into_iter().chain(of_checkpoints);
+    let formats = [SNAPSHOT, MANIFEST, SET, BUNDLE_FORMATS, LAYOUT_FORMATS, DELTA_FORMATS]
+        .into_iter()
+        .chain(of_checkpoints);
     for Formats { what, oldest, written, .. } in formats {
         let row = format!("| {} | {written} | {oldest} |", what.strip_prefix("a ").unwrap());
         assert!(page.contains(&row), "docs/formats.md lacks {row}");
