@@ -29,9 +29,9 @@ fn canned(status: u16, body: &[u8]) -> Canned {
     Canned { status, body: body.to_vec(), ..Canned::default() }
 }
 
-/// A refusal in the form of servers before problem details, which clients still read.
+/// A refusal.
 fn refusal(status: u16, code: &str) -> Canned {
-    canned(status, format!(r#"{{"error":{{"code":"{code}","message":"because"}}}}"#).as_bytes())
+    canned(status, &serde_json::to_vec(&ErrorBody::new(status, code, "because".to_owned())).unwrap())
 }
 
 fn passed_on(reply: Reply) -> Canned {
