@@ -36,7 +36,7 @@ struct Stored {
 /// The numbers of [`Keys`].
 #[derive(Serialize, Deserialize)]
 struct StoredKeys {
-    /// Of the values in the source.
+    /// Statistics of the value lengths in the source.
     lengths: StoredLengths,
     /// True if longer values are cut, and the target's bytes.
     bucket: (bool, u32),
