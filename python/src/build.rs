@@ -67,7 +67,7 @@ pub(crate) fn build<'py>(
     options.tasks = tasks.map(|(shards, read, run)| {
         options.source = "a dataset".into();
         let runner = Functions { read, run };
-        TaskOptions { shards, read_rows: runner.read.is_some(), runner: Arc::new(runner) }
+        TaskOptions { read_rows: runner.read.is_some(), ..TaskOptions::new(shards, Arc::new(runner)) }
     });
     let built = match source {
         Source::Rows => match Choosing::of(&options, machines)? {

@@ -30,7 +30,7 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
         match name.extract::<String>()?.as_str() {
             "listen" => config.listen = value.extract::<String>()?.parse().map_err(of_server)?,
             "threads" => config.threads = value.extract()?,
-            "tokens" => config.protection.tokens = vec![TokenSource { path: value.extract()?, only: None }],
+            "tokens" => config.protection.tokens = vec![TokenSource::new(value.extract::<PathBuf>()?)],
             "tls_cert" => tls.0 = Some(value.extract::<PathBuf>()?),
             "tls_key" => tls.1 = Some(value.extract::<PathBuf>()?),
             "watch" => config.watch = Some(seconds(&value)?),
@@ -44,7 +44,7 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
     }
     config.protection.tls = match tls {
         (None, None) => None,
-        (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key, clients: None }),
+        (Some(certificate), Some(key)) => Some(TlsFiles::new(certificate, key)),
         _ => return Err(PyValueError::new_err("tls_cert and tls_key belong together")),
     };
     Ok(config)

@@ -72,8 +72,7 @@ impl Connecting {
     }
 
     fn identity(&self) -> Option<Identity> {
-        let (certificate, key) = (self.client_cert.clone()?, self.client_key.clone()?);
-        Some(Identity { certificate, key })
+        Some(Identity::new(self.client_cert.as_ref()?, self.client_key.as_ref()?))
     }
 
     fn token(&self) -> Result<Option<Token>, Failure> {

@@ -104,10 +104,10 @@ impl Following {
     fn start_merge(&self) -> Merging {
         let update = &self.options.update;
         let options = MergeOptions {
-            file: update.file.clone(),
             keep: update.keep,
             rates: update.rates.clone(),
             sign: update.sign.clone(),
+            ..MergeOptions::new(&update.file)
         };
         thread::spawn(move || {
             let begin = Instant::now();

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     papir_research::register()?;
     let sign = arguments.key.sign()?;
     let Arguments { file, source, format, value: values, delta_bytes: most, json, .. } = arguments;
-    let options = AppendOptions { file, source, format, values, sign, most };
+    let options = AppendOptions { format, values, sign, most, ..AppendOptions::new(file, source) };
     let start = Instant::now();
     let appended = papir_store::append(&options, &mut papir::system_rng(), &Bars::new());
     update::print_delta(appended.map_err(update::explain)?.as_ref(), start.elapsed(), json)

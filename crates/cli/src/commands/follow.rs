@@ -97,7 +97,7 @@ impl Pace {
         let on_bad = if self.skip_all_bad { OnBadRow::Skip } else { OnBadRow::Stop };
         let slot = self.slot_of(&update.changes)?;
         Ok(Following {
-            options: FollowOptions { update, on_bad, most: self.delta_bytes, slot },
+            options: FollowOptions { on_bad, most: self.delta_bytes, slot, ..FollowOptions::new(update) },
             every: self.every.0,
             merge_at: self.merged_from(),
             once,
@@ -117,7 +117,7 @@ impl Pace {
         };
         let slot = self.slot.clone().unwrap_or_else(|| "papir".to_owned());
         let publication = self.publication.clone().unwrap_or_else(|| slot.clone());
-        Ok(Some(SlotOptions { login: Login::from_environment(address), slot, publication }))
+        Ok(Some(SlotOptions::new(Login::from_environment(address), slot, publication)))
     }
 }
 

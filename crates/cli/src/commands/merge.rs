@@ -40,10 +40,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
     papir_research::register()?;
     let options = MergeOptions {
-        file: arguments.file.clone(),
         keep: arguments.keep,
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.key.sign()?,
+        ..MergeOptions::new(&arguments.file)
     };
     let start = Instant::now();
     let report = papir_store::merge(&options, &mut papir::system_rng(), &Bars::new());

@@ -187,7 +187,7 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
         }
         (None, Some(at)) => {
             let (name, file) = only_file(config, "--merge-at")?;
-            let options = MergeOptions { file, keep: None, rates: rates()?, sign };
+            let options = MergeOptions { rates: rates()?, sign, ..MergeOptions::new(file) };
             Ok(Some(Background { name, task: Task::Merge(Box::new(Merging { options, at })) }))
         }
         (None, None) if sign.is_some() => {

@@ -81,10 +81,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 impl Add {
     fn token(self) -> NewToken {
         NewToken {
-            name: self.name,
-            scopes: self.scope.into_iter().collect(),
             databases: (!self.database.is_empty()).then(|| self.database.into_iter().collect()),
             lifetime: self.expires_in.map(|span| span.0),
+            ..NewToken::new(self.name, self.scope)
         }
     }
 }

@@ -97,14 +97,16 @@ impl Settings {
     /// Certificate, key, and the authorities of clients.
     fn tls(&self) -> Result<Option<TlsFiles>, Failure> {
         let clients = match (self.client_ca.clone(), self.client_crl.clone()) {
-            (Some(authorities), revoked) => Some(ClientFiles { authorities, revoked }),
+            (Some(authorities), revoked) => Some(ClientFiles { revoked, ..ClientFiles::new(authorities) }),
             (None, None) => None,
             (None, Some(_)) => {
                 return Err(Failure::new("client-crl without client-ca: give --client-ca FILE"));
             }
         };
         match (self.tls_cert.clone(), self.tls_key.clone()) {
-            (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key, clients })),
+            (Some(certificate), Some(key)) => {
+                Ok(Some(TlsFiles { clients, ..TlsFiles::new(certificate, key) }))
+            }
             (None, None) if clients.is_none() => Ok(None),
             (None, None) => Err(Failure::new("client-ca without TLS: give --tls-cert and --tls-key")),
             _ => Err(Failure::new("tls-cert and tls-key: expected both or neither")),
@@ -170,15 +172,11 @@ impl Settings {
     }
 
     fn token_sources(&self) -> Result<Vec<TokenSource>, Failure> {
-        let common = self.tokens.iter().map(|path| TokenSource { path: path.clone(), only: None });
-        let mut sources: Vec<_> = common.collect();
+        let mut sources: Vec<_> = self.tokens.iter().map(TokenSource::new).collect();
         for database in &self.databases {
             let name = DatabaseConfig::new(&database.path, database.name.clone()).name;
-            let own = database
-                .tokens
-                .iter()
-                .map(|path| TokenSource { path: path.clone(), only: Some(name.clone()) });
-            sources.extend(own);
+            let own = |path| TokenSource { only: Some(name.clone()), ..TokenSource::new(path) };
+            sources.extend(database.tokens.iter().map(own));
         }
         let without_tokens = self.databases.iter().find(|one| self.tokens.is_none() && one.tokens.is_none());
         match without_tokens {

@@ -27,6 +27,13 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
+impl Identity {
+    /// The files of a certificate and its key.
+    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self { certificate: certificate.into(), key: key.into() }
+    }
+}
+
 /// Completes a configuration with the client's certificate, if it has one.
 ///
 /// # Errors

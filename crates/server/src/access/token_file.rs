@@ -73,6 +73,14 @@ pub struct NewToken {
     pub lifetime: Option<Duration>,
 }
 
+impl NewToken {
+    /// A token with these scopes, for all databases and without an end.
+    pub fn new(name: impl Into<String>, scopes: impl IntoIterator<Item = Scope>) -> Self {
+        let scopes = scopes.into_iter().collect();
+        Self { name: name.into(), scopes, databases: None, lifetime: None }
+    }
+}
+
 /// The only field that every format has.
 #[derive(Deserialize)]
 struct FormatNumber {
@@ -307,7 +315,7 @@ mod tests {
     use super::*;
 
     fn new(name: &str) -> NewToken {
-        NewToken { name: name.into(), scopes: [Scope::Query].into(), databases: None, lifetime: None }
+        NewToken::new(name, [Scope::Query])
     }
 
     #[test]

@@ -24,6 +24,13 @@ pub struct TokenSource {
     pub only: Option<String>,
 }
 
+impl TokenSource {
+    /// A file for all databases that its tokens name.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), only: None }
+    }
+}
+
 /// All tokens of a service.
 pub(crate) struct Tokens {
     sources: Vec<TokenSource>,
@@ -160,14 +167,12 @@ mod tests {
         let path = folder.path().join("tokens.toml");
         let add = |name: &str, databases: Option<&[&str]>| {
             let databases = databases.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
-            let scopes = [Scope::Query].into();
-            let new = NewToken { name: name.into(), scopes, databases, lifetime: None };
-            TokenFile::add(&path, new).unwrap()
+            TokenFile::add(&path, NewToken { databases, ..NewToken::new(name, [Scope::Query]) }).unwrap()
         };
         let (all, words, other) =
             (add("all", None), add("words", Some(&["words"])), add("other", Some(&["other"])));
         let open = |only: Option<&str>| {
-            Tokens::open(&[TokenSource { path: path.clone(), only: only.map(str::to_owned) }]).unwrap()
+            Tokens::open(&[TokenSource { only: only.map(str::to_owned), ..TokenSource::new(&path) }]).unwrap()
         };
         let allows = |tokens: &Tokens, token: &str, name: &str| tokens.find(token).unwrap().allows(name);
         let (free, bound) = (open(None), open(Some("words")));
@@ -182,15 +187,9 @@ mod tests {
     fn an_invalid_file_keeps_the_previous_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
-        let scopes: BTreeSet<_> = [Scope::Query].into();
-        let new = |name: &str| NewToken {
-            name: name.into(),
-            scopes: scopes.clone(),
-            databases: None,
-            lifetime: None,
-        };
+        let new = |name| NewToken::new(name, [Scope::Query]);
         let token = TokenFile::add(&path, new("a")).unwrap();
-        let tokens = Tokens::open(&[TokenSource { path: path.clone(), only: None }]).unwrap();
+        let tokens = Tokens::open(&[TokenSource::new(&path)]).unwrap();
         assert!(!tokens.have_changed());
         fs::write(&path, "damaged").unwrap();
         assert!(tokens.have_changed());

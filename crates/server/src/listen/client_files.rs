@@ -23,6 +23,11 @@ pub struct ClientFiles {
 }
 
 impl ClientFiles {
+    /// Authorities without revocation lists.
+    pub fn new(authorities: impl Into<PathBuf>) -> Self {
+        Self { authorities: authorities.into(), revoked: None }
+    }
+
     /// A verifier that refuses clients without a valid certificate.
     ///
     /// # Errors

@@ -38,6 +38,11 @@ struct Pair {
 }
 
 impl TlsFiles {
+    /// Files of a service that every client may connect to.
+    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self { certificate: certificate.into(), key: key.into(), clients: None }
+    }
+
     /// Checks that all files can be read, and that certificate and key match. Clients verify the certificate's validity and
     /// names.
     ///

@@ -125,12 +125,7 @@ fn tokens_are_added_and_revoked_without_a_restart() {
 fn an_expired_token_is_refused() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("tokens.toml");
-    let new = |name: &str, lifetime| NewToken {
-        name: name.into(),
-        scopes: [Scope::Query].into(),
-        databases: None,
-        lifetime: Some(lifetime),
-    };
+    let new = |name, lifetime| NewToken { lifetime: Some(lifetime), ..NewToken::new(name, [Scope::Query]) };
     let gone = TokenFile::add(&file, new("gone", Duration::ZERO)).unwrap();
     let good = TokenFile::add(&file, new("good", Duration::from_secs(3600))).unwrap();
     let server = start(source(&file));
@@ -142,7 +137,8 @@ fn an_expired_token_is_refused() {
 fn a_file_for_one_database_allows_no_other() {
     let folder = TempDir::new().unwrap();
     let (one, two) = (folder.path().join("one.toml"), folder.path().join("two.toml"));
-    let only = |path: &Path, name: &str| TokenSource { path: path.to_owned(), only: Some(name.to_owned()) };
+    let only =
+        |path: &Path, name: &str| TokenSource { only: Some(name.to_owned()), ..TokenSource::new(path) };
     let of_table = token(&one, "a", &[Scope::Query], None);
     let of_words = token(&two, "a", &[Scope::Query], None);
     let server = start(vec![only(&one, "table"), only(&two, "words")]);

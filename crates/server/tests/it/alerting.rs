@@ -74,7 +74,7 @@ fn issue(files: &TlsFiles, day: u8) {
 
 /// Adds a token for metrics and returns its text.
 fn token(file: &Path, name: &str, lifetime: Option<Duration>) -> String {
-    let new = NewToken { name: name.to_owned(), scopes: [Scope::Metrics].into(), databases: None, lifetime };
+    let new = NewToken { lifetime, ..NewToken::new(name, [Scope::Metrics]) };
     TokenFile::add(file, new).unwrap().to_string()
 }
 

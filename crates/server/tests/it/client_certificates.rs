@@ -29,24 +29,21 @@ impl World {
     fn files(&self, revoked: bool) -> TlsFiles {
         let files = pair(self.folder.path());
         self.service.issue(&files);
-        let clients = ClientFiles {
-            authorities: self.clients.root(),
-            revoked: revoked.then(|| self.clients.revoke(&[])),
-        };
+        let revoked = revoked.then(|| self.clients.revoke(&[]));
+        let clients = ClientFiles { revoked, ..ClientFiles::new(self.clients.root()) };
         TlsFiles { clients: Some(clients), ..files }
     }
 
     /// A client's certificate with this serial number, which ends with a year.
     fn client(&self, by: &Authority, serial: u64, year: i32) -> Identity {
         let path = |kind: &str| self.folder.path().join(format!("client-{serial}-{year}.{kind}.pem"));
-        let (certificate, key) = (path("cert"), path("key"));
-        let files = TlsFiles { certificate: certificate.clone(), key: key.clone(), clients: None };
+        let files = TlsFiles::new(path("cert"), path("key"));
         by.issue_with(&files, |params| {
             params.serial_number = Some(serial.into());
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(year, 1, 1);
         });
-        Identity { certificate, key }
+        Identity::new(files.certificate, files.key)
     }
 
     fn get(&self, server: &Running, identity: Option<&Identity>) -> papir_client::Result<Vec<u8>> {
@@ -182,7 +179,7 @@ async fn unusable_files_are_named_at_startup() {
             ClientFiles { revoked: Some(text.clone()), ..clients.clone() },
             ["text.pem", "no PEM revocation list"],
         ),
-        (ClientFiles { authorities: "/nowhere.pem".into(), revoked: None }, ["nowhere.pem", "No such file"]),
+        (ClientFiles::new("/nowhere.pem"), ["nowhere.pem", "No such file"]),
     ] {
         let config = protected(&TlsFiles { clients: Some(clients), ..good.clone() });
         let refused = Server::bind_loaded(config, vec![indexed("table", "plain", 9)]).await.map(drop);
@@ -206,8 +203,7 @@ fn unusable_identities_are_named() {
         (&one.certificate, &text, ["text.pem", "no PEM private key"]),
         (&one.certificate, &two.key, ["client-2-2100.key.pem", "client-1-2100.cert.pem"]),
     ] {
-        let identity = Identity { certificate: certificate.to_owned(), key: key.to_owned() };
-        let error = world.get(&server, Some(&identity)).unwrap_err();
+        let error = world.get(&server, Some(&Identity::new(certificate, key))).unwrap_err();
         assert_eq!(error.code(), "bad_identity", "{error}");
         assert!(parts.iter().all(|part| error.to_string().contains(part)), "no {parts:?} in {error}");
     }

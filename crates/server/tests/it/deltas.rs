@@ -34,9 +34,7 @@ fn publish_by(file: &Path, salt: &str, set: &[u64], deleted: &[u64], sign: Optio
 }
 
 pub(crate) fn merge_delta(file: &Path, sign: Option<Sign>) {
-    let rates = UpdateOptions::new(file, file).rates;
-    let options = MergeOptions { file: file.to_owned(), keep: None, rates, sign };
-    merge(&options, &mut rng(), &NoProgress).unwrap();
+    merge(&MergeOptions { sign, ..MergeOptions::new(file) }, &mut rng(), &NoProgress).unwrap();
 }
 
 fn info(server: &Running) -> serde_json::Value {

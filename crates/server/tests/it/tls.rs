@@ -94,11 +94,7 @@ fn certificates_are_replaced_on_reload_unless_invalid() {
 async fn an_invalid_pair_is_named_at_startup() {
     let folder = TempDir::new().unwrap();
     let (authority, files) = (Authority::new(folder.path(), "own"), pair(folder.path()));
-    let other = TlsFiles {
-        certificate: folder.path().join("c2.pem"),
-        key: folder.path().join("k2.pem"),
-        clients: None,
-    };
+    let other = TlsFiles::new(folder.path().join("c2.pem"), folder.path().join("k2.pem"));
     authority.issue(&files);
     authority.issue(&other);
     fs::write(folder.path().join("text"), "no pem").unwrap();
@@ -111,7 +107,7 @@ async fn an_invalid_pair_is_named_at_startup() {
         (files.certificate.clone(), other.key.clone(), ["k2.pem", "cert.pem"]),
         (files.key.clone(), files.key.clone(), ["key.pem", "no PEM certificate"]),
     ] {
-        let config = protected(&TlsFiles { certificate, key, clients: None });
+        let config = protected(&TlsFiles::new(certificate, key));
         let refused = Server::bind_loaded(config, vec![indexed("table", "plain", 9)]).await.map(drop);
         let message = refused.unwrap_err().to_string();
         assert!(parts.iter().all(|part| message.contains(part)), "no {parts:?} in {message}");

@@ -79,6 +79,13 @@ pub struct TaskOptions {
     pub runner: Arc<dyn RunTasks>,
 }
 
+impl TaskOptions {
+    /// Tasks that prepare what the build has read.
+    pub fn new(shards: usize, runner: Arc<dyn RunTasks>) -> Self {
+        Self { shards, read_rows: false, runner }
+    }
+}
+
 impl fmt::Debug for TaskOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TaskOptions({})", self.shards)

@@ -29,6 +29,13 @@ pub struct FollowOptions {
     pub slot: Option<SlotOptions>,
 }
 
+impl FollowOptions {
+    /// Options with every default.
+    pub fn new(update: UpdateOptions) -> Self {
+        Self { update, on_bad: OnBadRow::Stop, most: None, slot: None }
+    }
+}
+
 /// A slot to follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotOptions {
@@ -38,4 +45,11 @@ pub struct SlotOptions {
     pub slot: String,
     /// The publication of the one table that is followed.
     pub publication: String,
+}
+
+impl SlotOptions {
+    /// A slot and its publication.
+    pub fn new(login: Login, slot: impl Into<String>, publication: impl Into<String>) -> Self {
+        Self { login, slot: slot.into(), publication: publication.into() }
+    }
 }

@@ -30,6 +30,14 @@ pub struct AppendOptions {
     pub most: Option<u64>,
 }
 
+impl AppendOptions {
+    /// Options with every default.
+    pub fn new(file: impl Into<PathBuf>, source: impl Into<PathBuf>) -> Self {
+        let (file, source) = (file.into(), source.into());
+        Self { file, source, format: None, values: Vec::new(), sign: None, most: None }
+    }
+}
+
 /// Publishes records as the next ones of a database without keys, in its delta. The snapshot stays as it
 /// is, and so does its public part. Returns `None` without records.
 ///

@@ -36,6 +36,13 @@ pub struct MergeOptions {
     pub sign: Option<Sign>,
 }
 
+impl MergeOptions {
+    /// Options with every default.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), keep: None, rates: Rates::BUILT_IN, sign: None }
+    }
+}
+
 /// Merges the delta of a snapshot into the next version of it. Deltas that are published meanwhile are
 /// not lost: their further changes become the delta of the new version, and both appear together.
 ///

@@ -49,6 +49,13 @@ pub struct RollbackOptions {
     pub unsigned: bool,
 }
 
+impl RollbackOptions {
+    /// Options with every default.
+    pub fn new(file: impl Into<PathBuf>, to: Earlier) -> Self {
+        Self { file: file.into(), to, encrypt: None, sign: None, unsigned: false }
+    }
+}
+
 /// Replaces a snapshot by a new version with the records of an earlier one. All records are prepared
 /// again, under the earlier version's parameters: a version number names one public part, and a
 /// sequence one leaf, so neither can come back. The log continues that of the replaced file.

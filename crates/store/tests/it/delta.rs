@@ -43,17 +43,8 @@ fn publish(file: &Path, text: &str) -> Result<Option<DeltaReport>, Error> {
     update_delta(&changes(file, text), None, &mut fresh(), &NoProgress)
 }
 
-fn merging(file: &Path) -> MergeOptions {
-    MergeOptions {
-        file: file.to_owned(),
-        keep: None,
-        rates: UpdateOptions::new(file, file).rates,
-        sign: None,
-    }
-}
-
 fn merged(file: &Path) -> papir_store::UpdateReport {
-    merge(&merging(file), &mut fresh(), &NoProgress).unwrap()
+    merge(&MergeOptions::new(file), &mut fresh(), &NoProgress).unwrap()
 }
 
 #[test]
@@ -168,7 +159,7 @@ fn changes_during_a_merge_are_the_delta_of_the_next_version() {
     let later = "word,meaning,gone\nword 1,newest,\nword 2,back,\nword 3,,yes\n";
     let publish_later = Box::new(|| drop(publish(&file, later).unwrap().unwrap()));
     let meanwhile = Meanwhile { stage: "writing", publish: Mutex::new(Some(publish_later)) };
-    merge(&merging(&file), &mut fresh(), &meanwhile).unwrap();
+    merge(&MergeOptions::new(&file), &mut fresh(), &meanwhile).unwrap();
     let served = Served::open(&file);
     assert_eq!(served.delta.as_ref().unwrap().metadata.entries, 3);
     for (word, expected) in [
@@ -187,20 +178,14 @@ fn a_version_is_kept_with_its_delta() {
     let file = words(folder.path(), 100);
     let version = Snapshot::open(&file).unwrap().server.version();
     publish(&file, "word,meaning\nword 1,new\n").unwrap();
-    merge(&MergeOptions { keep: Some(1), ..merging(&file) }, &mut fresh(), &NoProgress).unwrap();
+    merge(&MergeOptions { keep: Some(1), ..MergeOptions::new(&file) }, &mut fresh(), &NoProgress).unwrap();
     assert!(delta_file(&file, version).unwrap().exists());
-    let back = papir_store::RollbackOptions {
-        file: file.clone(),
-        to: papir_store::Earlier::Newest,
-        encrypt: None,
-        sign: None,
-        unsigned: false,
-    };
+    let back = papir_store::RollbackOptions::new(&file, papir_store::Earlier::Newest);
     let error = papir_store::rollback(&back, &mut fresh(), &NoProgress).unwrap_err().to_string();
     assert!(error.contains("which has a delta beside it"), "{error}");
     // The next version that is kept pushes the first one and its delta out.
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
-    merge(&MergeOptions { keep: Some(1), ..merging(&file) }, &mut fresh(), &NoProgress).unwrap();
+    merge(&MergeOptions { keep: Some(1), ..MergeOptions::new(&file) }, &mut fresh(), &NoProgress).unwrap();
     assert!(!delta_file(&file, version).unwrap().exists());
 }
 
@@ -210,12 +195,8 @@ fn records_are_appended_and_the_snapshot_stays() {
     let file = numbers(folder.path(), 9);
     let before = fs::read(&file).unwrap();
     let appending = |name: &str, content: &[u8]| AppendOptions {
-        file: file.clone(),
-        source: source(folder.path(), name, content),
-        format: None,
         values: vec!["v".into()],
-        sign: None,
-        most: None,
+        ..AppendOptions::new(&file, source(folder.path(), name, content))
     };
     let appended = |options: &AppendOptions| append(options, &mut fresh(), &NoProgress);
     let report = appended(&appending("more.bin", b"abcd")).unwrap().unwrap();
@@ -246,7 +227,7 @@ fn deltas_of_killed_merges_are_removed_and_those_of_kept_versions_stay() {
     let file = words(folder.path(), 100);
     publish(&file, "word,meaning\nword 1,new\n").unwrap();
     let kept = Snapshot::open(&file).unwrap().server.version();
-    merge(&MergeOptions { keep: Some(1), ..merging(&file) }, &mut fresh(), &NoProgress).unwrap();
+    merge(&MergeOptions { keep: Some(1), ..MergeOptions::new(&file) }, &mut fresh(), &NoProgress).unwrap();
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
     let name = |end: &str| file.with_file_name(format!("{}.{end}", file.file_name().unwrap().display()));
     let (stray, other) = (name("0123456789abcdef.delta"), name("0123.delta"));
@@ -401,12 +382,12 @@ proptest! {
                     }
                     publish(&file, &text).unwrap().unwrap();
                 }
-                Step::Merge => match merge(&merging(&file), &mut fresh(), &NoProgress) {
+                Step::Merge => match merge(&MergeOptions::new(&file), &mut fresh(), &NoProgress) {
                     Ok(_) => {}
                     Err(error) => assert!(map.is_empty(), "{error}"),
                 },
                 Step::Killed(stage) => {
-                    let killed = || drop(merge(&merging(&file), &mut fresh(), &Killer(stage)));
+                    let killed = || drop(merge(&MergeOptions::new(&file), &mut fresh(), &Killer(stage)));
                     drop(catch_unwind(AssertUnwindSafe(killed)));
                 }
             }

@@ -26,9 +26,9 @@ fn missing_features_are_named() {
     }
     let address = "postgres://db/words";
     let login = Login { address: address.to_owned(), ..Login::default() };
-    let slot = SlotOptions { login, slot: "words".into(), publication: "words".into() };
-    let (update, on_bad) = (UpdateOptions::new(folder.path(), address), OnBadRow::Stop);
-    let followed = Follower::new(FollowOptions { update, on_bad, most: None, slot: Some(slot) });
+    let slot = SlotOptions::new(login, "words", "words");
+    let update = UpdateOptions::new(folder.path(), address);
+    let followed = Follower::new(FollowOptions { slot: Some(slot), ..FollowOptions::new(update) });
     let text = "is a PostgreSQL server, and this build of papir has no PostgreSQL support: build with the feature \
          `postgres`";
     assert_eq!(followed.err().unwrap().to_string(), format!("{address} {text}"));

@@ -33,12 +33,8 @@ impl Source {
 
     fn options(&self, on_bad: OnBadRow) -> FollowOptions {
         let delete = self.path.extension().is_some_and(|end| end == "csv").then(|| "gone".to_owned());
-        FollowOptions {
-            update: UpdateOptions { delete, ..UpdateOptions::new(&self.file, &self.path) },
-            on_bad,
-            most: None,
-            slot: None,
-        }
+        let update = UpdateOptions { delete, ..UpdateOptions::new(&self.file, &self.path) };
+        FollowOptions { on_bad, ..FollowOptions::new(update) }
     }
 
     fn follower(&self) -> Follower {
@@ -46,9 +42,7 @@ impl Source {
     }
 
     fn merge(&self) {
-        let rates = UpdateOptions::new(&self.file, &self.file).rates;
-        let options = MergeOptions { file: self.file.clone(), keep: None, rates, sign: None };
-        merge(&options, &mut fresh(), &NoProgress).unwrap();
+        merge(&MergeOptions::new(&self.file), &mut fresh(), &NoProgress).unwrap();
     }
 
     fn followed(&self) -> Option<u64> {
@@ -150,7 +144,7 @@ fn rows_that_do_not_fit_the_database_are_named() {
     let path = source(folder.path(), "changes.csv", "index,value\n3,ab\n12,cd\n10,ef\n");
     let of = |on_bad| {
         let update = UpdateOptions::new(&build.out, &path);
-        Follower::new(FollowOptions { update, on_bad, most: None, slot: None }).unwrap()
+        Follower::new(FollowOptions { on_bad, ..FollowOptions::new(update) }).unwrap()
     };
     let error = step(&mut of(OnBadRow::Stop)).unwrap_err().to_string();
     assert!(error.contains("line 3: record 12 is new: expected 11"), "{error}");

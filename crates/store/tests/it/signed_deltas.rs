@@ -41,8 +41,7 @@ fn publish(file: &Path, text: &str) {
 }
 
 fn merged_by(file: &Path, sign: Option<Sign>, progress: &dyn Progress) -> Result<UpdateReport, Error> {
-    let rates = UpdateOptions::new(file, file).rates;
-    merge(&MergeOptions { file: file.to_owned(), keep: None, rates, sign }, &mut fresh(), progress)
+    merge(&MergeOptions { sign, ..MergeOptions::new(file) }, &mut fresh(), progress)
 }
 
 /// Checks that the log has this many leaves, continues the one before, and states the files in its newest

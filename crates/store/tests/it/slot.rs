@@ -58,9 +58,9 @@ impl Place {
         let address = self.server.address("papir");
         let login =
             Login { address: address.clone(), password: Some(PASSWORD.to_owned()), ..Login::default() };
-        let slot = SlotOptions { login, slot: "words".to_owned(), publication: "words".to_owned() };
+        let slot = SlotOptions::new(login, "words", "words");
         let update = UpdateOptions::new(self.file(), Path::new(&address));
-        FollowOptions { update, on_bad: OnBadRow::Stop, most: None, slot: Some(slot) }
+        FollowOptions { slot: Some(slot), ..FollowOptions::new(update) }
     }
 
     fn follower(&self) -> Follower {
@@ -240,7 +240,7 @@ fn a_merge_keeps_the_newest_place() {
     let mut follower = place.follower();
     place.sql("INSERT INTO words VALUES ('three', '3')");
     publish(&mut follower);
-    let options = MergeOptions { file: place.file(), keep: None, rates: Rates::BUILT_IN, sign: None };
+    let options = MergeOptions::new(place.file());
     // The same change again, published while the merge runs.
     let progress = AtWriting(
         std::sync::Mutex::new(Some(Box::new(move || {

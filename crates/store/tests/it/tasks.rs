@@ -90,7 +90,7 @@ impl GivenRows for Part {
 }
 
 fn by_tasks(options: &BuildOptions, shards: usize, runner: &Arc<Threads>) -> BuildOptions {
-    let tasks = Some(TaskOptions { shards, read_rows: false, runner: runner.clone() });
+    let tasks = Some(TaskOptions::new(shards, runner.clone()));
     BuildOptions { memory: Some(least_memory()), tasks, ..options.clone() }
 }
 

@@ -95,13 +95,12 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
         true => Finding::ok("tokens", detail),
         false => Finding::fail("tokens", detail, "no client could query: papir tokens FILE add"),
     }];
-    let source = TokenSource { path: path.clone(), only: None };
     let config = ServerConfig {
         databases: vec![papir_server::DatabaseConfig::new(
             format!("{database}.papir"),
             Some(database.to_owned()),
         )],
-        protection: Protection { tokens: vec![source], ..Protection::default() },
+        protection: Protection { tokens: vec![TokenSource::new(path)], ..Protection::default() },
         ..ServerConfig::default()
     };
     let unused = unused_tokens::warnings(&config).into_iter();
@@ -112,8 +111,7 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
 /// Checks certificate and key.
 pub(super) fn tls(host: &HostArguments) -> Option<Finding> {
     let (certificate, key) = host.tls_cert.as_ref().zip(host.tls_key.as_ref())?;
-    let files = TlsFiles { certificate: certificate.clone(), key: key.clone(), clients: None };
-    if let Err(error) = files.check() {
+    if let Err(error) = TlsFiles::new(certificate, key).check() {
         return Some(Finding::fail("certificate", error, "give the chain and its private key, both in PEM"));
     }
     let pem = std::fs::read(certificate).unwrap_or_default();

@@ -75,24 +75,19 @@ impl Authority {
 
 /// Paths of a service's certificate and key.
 pub fn pair(folder: &Path) -> TlsFiles {
-    TlsFiles { certificate: folder.join("cert.pem"), key: folder.join("key.pem"), clients: None }
+    TlsFiles::new(folder.join("cert.pem"), folder.join("key.pem"))
 }
 
 /// Adds a token to the file and returns its text.
 pub fn token(file: &Path, name: &str, scopes: &[Scope], databases: Option<&[&str]>) -> String {
     let databases = databases.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
-    let new = NewToken {
-        name: name.to_owned(),
-        scopes: scopes.iter().copied().collect(),
-        databases,
-        lifetime: None,
-    };
+    let new = NewToken { databases, ..NewToken::new(name, scopes.iter().copied()) };
     TokenFile::add(file, new).unwrap().to_string()
 }
 
 /// A token file for all databases.
 pub fn source(path: &Path) -> Vec<TokenSource> {
-    vec![TokenSource { path: path.to_owned(), only: None }]
+    vec![TokenSource::new(path)]
 }
 
 /// A connection with a read timeout of ten seconds.
