@@ -31,6 +31,7 @@ mod format;
 pub mod formats;
 mod kept;
 mod map;
+mod meanwhile;
 mod metadata;
 mod names;
 mod prove;

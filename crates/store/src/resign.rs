@@ -25,7 +25,8 @@ use crate::writer::SnapshotWriter;
 /// # Errors
 /// Errors of the snapshot; [`Error::Checkpoint`]; [`papir_core::Error::Io`].
 pub fn sign(file: &Path, sign: &Sign, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Leaf> {
-    let _lock = lock(file)?;
+    // A delta that is published meanwhile waits: it is beside a signed version then.
+    let (_lock, _deltas) = (lock(file)?, lock_deltas(file)?);
     progress.stage("opening", 1);
     let snapshot = Snapshot::open_with(file, OpenOptions::default())?;
     progress.advance(1);

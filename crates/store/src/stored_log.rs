@@ -35,15 +35,20 @@ fn log_in(path: &Path) -> Result<Option<Log>> {
     Log::decode(&bytes).map(Some).map_err(failed)
 }
 
-/// The log that the next version at `path` continues.
+/// The log that the next version at `path` continues: that of the version before, if it may.
 ///
 /// # Errors
-/// The errors of [`continued`] and [`stored_log`].
-pub(crate) fn log_to_continue(path: &Path, sign: Option<&Sign>, unsigned: bool) -> Result<Option<Log>> {
+/// The errors of [`continued`], and [`Error::Options`].
+pub(crate) fn log_to_continue(
+    log: Option<Log>,
+    path: &Path,
+    sign: Option<&Sign>,
+    unsigned: bool,
+) -> Result<Option<Log>> {
     if sign.is_some() && unsigned {
         return Err(Error::options("a key to sign with, and an unsigned version", "one of them"));
     }
-    if unsigned { stored_log(path) } else { continued(stored_log(path)?, path, sign) }
+    if unsigned { Ok(log) } else { continued(log, path, sign) }
 }
 
 /// Refuses a signed file if there is no key: a version without a signature would lock out the clients that

@@ -12,7 +12,7 @@ mod tasks;
 
 use std::time::SystemTime;
 
-use papir_checkpoint::Leaf;
+use papir_checkpoint::{Leaf, Log};
 use papir_core::erased::ErasedServer;
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::{Description, Error as CoreError, Goal, Progress, Records, Result as CoreResult};
@@ -151,7 +151,8 @@ fn build_records_for(
     if options.memory.is_some() {
         return Err(Error::options("records in memory with a limit of memory", "a file, or no limit"));
     }
-    let (signing, shape) = (options.signing()?, records.shape());
+    let (former, shape) = (options.former_log()?, records.shape());
+    let signing = options.signing(former.clone())?;
     let content = Content {
         records: Box::new(records),
         entries: shape.records(),
@@ -159,7 +160,7 @@ fn build_records_for(
         skipped: Vec::new(),
         keyword: None,
     };
-    let finish = Finish { options, goal, prepare, signing: signing.as_ref() };
+    let finish = Finish { options, goal, prepare, former, signing: signing.as_ref() };
     finish.run_in_memory(content, rng, progress)
 }
 
@@ -207,8 +208,9 @@ fn build_for(
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     options.check()?;
-    let signing = options.signing()?;
-    let finish = Finish { options, goal, prepare: preparation.prepare, signing: signing.as_ref() };
+    let former = options.former_log()?;
+    let signing = options.signing(former.clone())?;
+    let finish = Finish { options, goal, prepare: preparation.prepare, former, signing: signing.as_ref() };
     let Some(memory) = options.memory else {
         let content = read(options, preparation.bucket, rng, progress)?;
         return finish.run_in_memory(content, rng, progress);
@@ -227,6 +229,8 @@ struct Finish<'a> {
     options: &'a BuildOptions,
     goal: Option<Goal>,
     prepare: &'a Prepare<'a>,
+    /// The log of the former version at the start.
+    former: Option<Log>,
     signing: Option<&'a Signing<'a>>,
 }
 
@@ -265,8 +269,13 @@ impl Finish<'_> {
         let owned = keyword.as_ref().map(|keys| owned(options, keys, rng)).transpose()?;
         let commitment = commitment.as_ref();
         let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
-        let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| sign(self.signing, version, sink);
+        let mut alone = None;
+        let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
+            alone = options.exclude_others(&self.former)?;
+            sign(self.signing, version, sink)
+        };
         let (snapshot_bytes, log) = save(&options.out, rng.next_u64(), &prepared, seal, progress)?;
+        drop(alone);
         let checkpoint = newest_leaf(log.as_ref());
         let table = keyword.map(|keys| keys.report);
         Ok(BuildReport {

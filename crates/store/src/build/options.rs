@@ -1,8 +1,10 @@
 //! Options of a build.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use papir_checkpoint::Log;
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, FailureBound, Goal, NotPrivate, OwnerKey, Privacy};
 use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
@@ -10,11 +12,13 @@ use papir_schemes::depir::evaluation::Tables;
 use papir_schemes::registry;
 
 use super::tasks::TaskOptions;
+use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
+use crate::meanwhile::refuse_published;
 use crate::names::{is_standard_input, stem_of};
 use crate::signing::{Sign, Signing};
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection};
-use crate::stored_log::log_to_continue;
+use crate::stored_log::{log_to_continue, stored_log};
 
 /// The least memory of a build in bytes: buffers, and a pack with its masks for each of this machine's
 /// threads (`RAYON_NUM_THREADS`).
@@ -139,27 +143,50 @@ impl BuildOptions {
         self.name.clone().unwrap_or_else(|| stem_of(&self.out))
     }
 
-    /// The signature to be made, if any. Continues the log of the former version.
+    /// The log of the former version, which this one continues if it is signed.
     ///
     /// # Errors
     /// [`Error::Signed`] for an unsigned version in place of a signed one; [`Error::Options`] for a
-    /// former version without a log; [`Error::Checkpoint`] for a key that may not sign.
-    pub(super) fn signing(&self) -> Result<Option<Signing<'_>>> {
+    /// former version without a log.
+    pub(super) fn former_log(&self) -> Result<Option<Log>> {
         let sign = self.sign.as_ref();
-        let log = match &self.former {
+        match &self.former {
             Some(former) if sign.is_some() => {
-                let log = log_to_continue(former, sign, self.unsigned)?;
+                let log = log_to_continue(stored_log(former)?, former, sign, self.unsigned)?;
                 let found = || format!("{} without a checkpoint", former.display());
-                Some(log.ok_or_else(|| Error::options(found(), "a signed database, to continue its log"))?)
+                let log =
+                    log.ok_or_else(|| Error::options(found(), "a signed database, to continue its log"));
+                log.map(Some)
             }
-            Some(_) => return Err(Error::options("a log to continue without a key", "a key to sign with")),
-            None => match log_to_continue(&self.out, sign, self.unsigned) {
-                Ok(log) => log,
-                Err(error) if self.replaces(&error) => None,
-                Err(error) => return Err(error),
+            Some(_) => Err(Error::options("a log to continue without a key", "a key to sign with")),
+            None => match stored_log(&self.out) {
+                Ok(log) => log_to_continue(log, &self.out, sign, self.unsigned),
+                Err(error) if self.replaces(&error) => log_to_continue(None, &self.out, sign, self.unsigned),
+                Err(error) => Err(error),
             },
-        };
-        sign.map(|sign| Signing::new(sign, log, &self.name(), &self.out)).transpose()
+        }
+    }
+
+    /// The signature to be made, if any, as the next one of the former version's log.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] for a key that may not sign.
+    pub(super) fn signing(&self, former: Option<Log>) -> Result<Option<Signing<'_>>> {
+        let sign = self.sign.as_ref();
+        sign.map(|sign| Signing::new(sign, former, &self.name(), &self.out)).transpose()
+    }
+
+    /// Waits until nobody publishes at `out`, and refuses this version if the log that it continues, `former`,
+    /// has changed meanwhile. Others wait until the result is dropped.
+    ///
+    /// # Errors
+    /// The errors of [`Self::former_log`] and [`refuse_published`].
+    pub(super) fn exclude_others(&self, former: &Option<Log>) -> Result<Option<File>> {
+        // A first version has no delta, and without a signature no log.
+        let lock = self.sign.is_some() || self.out.exists();
+        let lock = lock.then(|| lock_deltas(&self.out)).transpose()?;
+        refuse_published(self.former.as_deref().unwrap_or(&self.out), former, &self.former_log()?)?;
+        Ok(lock)
     }
 
     /// Returns whether a build may replace the file at `out` although its log could not be read. A

@@ -15,7 +15,7 @@ use super::report::UpdateReport;
 use super::{indexed, keyed, publish, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
-use crate::kept::remove_stray_deltas;
+use crate::meanwhile::refuse_published;
 use crate::metadata::Metadata;
 use crate::publish::lock;
 use crate::save::{self, SnapshotFile};
@@ -56,7 +56,7 @@ pub fn merge(
     let MergeOptions { file, keep, rates, sign } = options;
     let _lock = lock(file)?;
     // Before anything that takes long: a signed file needs a key.
-    let log = log_to_continue(file, sign.as_ref(), false)?;
+    let log = log_to_continue(stored_log(file)?, file, sign.as_ref(), false)?;
     progress.stage("opening", 1);
     let base = Snapshot::open_with(file, OpenOptions::default())?;
     progress.advance(1);
@@ -79,10 +79,8 @@ pub fn merge(
     };
     let name = &base.metadata.name;
     sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
-    let mut deltas = None;
     let seal = |next: &Signed<'_>, sink: &mut SnapshotFile, rng: &mut dyn CryptoRng| {
-        deltas = Some(lock_deltas(file)?);
-        // From here on no delta is published, so that the log has no further leaf.
+        refuse_published(file, &version, &Snapshot::version_in(file)?)?;
         let log = stored_log(file)?;
         let signing = sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
         let log = save::sign(signing.as_ref(), next, sink)?;
@@ -105,11 +103,7 @@ pub fn merge(
     let update = UpdateOptions { keep: *keep, rates: rates.clone(), ..UpdateOptions::new(file, file) };
     let followed = merged.metadata.followed.clone().or(base.metadata.followed.clone());
     let former = Metadata { followed, ..base.metadata.clone() };
-    let report = publish(&update, (&former, version), counts, next, (rng, progress), seal)?;
-    // Of the version before, unless it is kept, and of merges that were killed before their last step.
-    remove_stray_deltas(file, report.metadata.version.parse()?)?;
-    drop(deltas);
-    Ok(report)
+    publish(&update, (&former, version), counts, next, (rng, progress), seal)
 }
 
 /// Prepares the base with the changes of its delta; `None` if it has them already.

@@ -31,9 +31,10 @@ use papir_core::{Progress, Version};
 use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
 
-use crate::delta::refuse_with_delta;
-use crate::error::{Error, Result};
+use crate::delta::{lock_deltas, refuse_with_delta};
+use crate::error::Result;
 use crate::kept;
+use crate::meanwhile::{Newest, refuse_published};
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
 use crate::publish::lock;
@@ -65,7 +66,8 @@ pub fn update(
 ) -> Result<UpdateReport> {
     let _lock = lock(&options.file)?;
     // Before anything that takes long: a signed file needs a key.
-    let log = log_to_continue(&options.file, options.sign.as_ref(), options.unsigned)?;
+    let begun = Newest::of(&options.file)?;
+    let log = log_to_continue(begun.log.clone(), &options.file, options.sign.as_ref(), options.unsigned)?;
     progress.stage("opening", 1);
     let opened = OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() };
     let snapshot = Snapshot::open_with(&options.file, opened)?;
@@ -83,6 +85,7 @@ pub fn update(
         Some(next) => {
             let replaced = (&snapshot.metadata, snapshot.server.version());
             let seal = |version: &Signed<'_>, sink: &mut SnapshotFile, _: &mut dyn CryptoRng| {
+                refuse_published(&options.file, &begun, &Newest::of(&options.file)?)?;
                 sign(signing.as_ref(), version, sink)
             };
             publish(options, replaced, counts, next, (rng, progress), seal)
@@ -98,7 +101,8 @@ fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
 }
 
 /// Writes the next version. `former` is the metadata that it continues, `replaced` the version of the
-/// file at the start. `seal` runs just before the file appears, and can refuse it: it signs the version.
+/// file at the start. `seal` runs just before the file appears, while nobody else publishes, and refuses it
+/// if somebody has done so meanwhile; it signs the version.
 fn publish(
     options: &UpdateOptions,
     (former, replaced): (&Metadata, Version),
@@ -120,17 +124,23 @@ fn publish(
         .transpose()?;
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
-    let keep = options.keep.filter(|_| *path == options.file);
+    let in_place = *path == options.file;
+    let keep = options.keep.filter(|_| in_place);
     let nonce = rng.next_u64();
+    let mut deltas = None;
     let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
-        if *path == options.file {
-            check_unchanged(replaced, options)?;
-            keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
-        }
-        seal(version, sink, rng)
+        deltas = in_place.then(|| lock_deltas(path)).transpose()?;
+        let log = seal(version, sink, rng)?;
+        keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
+        Ok(log)
     };
     let (snapshot_bytes, log) = save(path, nonce, &prepared, seal, progress)?;
     keep.map_or(Ok(()), |most| kept::prune(path, most))?;
+    if in_place {
+        // Of the version before, unless it is kept, and of merges that were killed before their last step.
+        kept::remove_stray_deltas(path, server.version())?;
+    }
+    drop(deltas);
     let checkpoint = newest_leaf(log.as_ref());
     let description = server.describe();
     Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes, checkpoint })
@@ -149,14 +159,4 @@ fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordS
         updates: old.updates + 1,
         ..old.clone()
     }
-}
-
-/// Checks that no other update or build has replaced the file meanwhile.
-fn check_unchanged(expected: Version, options: &UpdateOptions) -> Result<()> {
-    let found = Snapshot::version_in(&options.file)?;
-    if found == expected {
-        return Ok(());
-    }
-    let found = format!("{} became version {found} during the update", options.file.display());
-    Err(Error::options(found, format!("version {expected}, as at its start")))
 }

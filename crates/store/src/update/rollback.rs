@@ -13,6 +13,7 @@ use super::report::{UpdateReport, Way};
 use crate::delta::delta_file;
 use crate::error::{Error, Result};
 use crate::kept;
+use crate::meanwhile::{Newest, refuse_published};
 use crate::metadata::Metadata;
 use crate::psi;
 use crate::publish::lock;
@@ -69,7 +70,8 @@ pub fn rollback(
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
     let _lock = lock(&options.file)?;
-    let log = log_to_continue(&options.file, options.sign.as_ref(), options.unsigned)?;
+    let begun = Newest::of(&options.file)?;
+    let log = log_to_continue(begun.log.clone(), &options.file, options.sign.as_ref(), options.unsigned)?;
     progress.stage("opening", 1);
     let current =
         Snapshot::open_with(&options.file, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() })?;
@@ -99,6 +101,7 @@ pub fn rollback(
     let replaced = current.server.version();
     let counts = ChangeCounts::default();
     let seal = |version: &Signed<'_>, sink: &mut SnapshotFile, _: &mut dyn CryptoRng| {
+        refuse_published(file, &begun, &Newest::of(file)?)?;
         sign(signing.as_ref(), version, sink)
     };
     publish(&update, (&former, replaced), counts, next, (rng, progress), seal)

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use papir_core::{NoProgress, Progress};
 use papir_lookup::Wanted;
@@ -15,7 +14,7 @@ use papir_store::{
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 
-use crate::common::{Served, folder, fresh, keyed, options, rng, run, source};
+use crate::common::{Meanwhile, Served, folder, fresh, keyed, options, rng, run, source};
 
 /// A database of words in scheme `plain`.
 fn words(folder: &Path, count: u64) -> PathBuf {
@@ -133,32 +132,13 @@ fn records_are_replaced_and_appended() {
     check(&Served::open(&file));
 }
 
-/// Publishes a change as soon as a stage begins.
-struct Meanwhile<'a> {
-    stage: &'static str,
-    publish: Mutex<Option<Box<dyn FnOnce() + Send + 'a>>>,
-}
-
-impl Progress for Meanwhile<'_> {
-    fn stage(&self, name: &str, _total: u64) {
-        if name == self.stage
-            && let Some(publish) = self.publish.lock().unwrap().take()
-        {
-            publish();
-        }
-    }
-
-    fn advance(&self, _steps: u64) {}
-}
-
 #[test]
 fn changes_during_a_merge_are_the_delta_of_the_next_version() {
     let folder = folder();
     let file = words(folder.path(), 500);
     publish(&file, "word,meaning,gone\nword 1,new,\nword 2,,yes\n").unwrap();
     let later = "word,meaning,gone\nword 1,newest,\nword 2,back,\nword 3,,yes\n";
-    let publish_later = Box::new(|| drop(publish(&file, later).unwrap().unwrap()));
-    let meanwhile = Meanwhile { stage: "writing", publish: Mutex::new(Some(publish_later)) };
+    let meanwhile = Meanwhile::at("writing", || drop(publish(&file, later).unwrap().unwrap()));
     merge(&MergeOptions::new(&file), &mut fresh(), &meanwhile).unwrap();
     let served = Served::open(&file);
     assert_eq!(served.delta.as_ref().unwrap().metadata.entries, 3);

@@ -70,11 +70,11 @@ fn waiting(file: &Path, moment: usize) -> Option<Child> {
     None
 }
 
+/// The files of a folder, without the one that is locked while a version appears.
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let files = std::fs::read_dir(folder).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| !name.ends_with(".delta-lock")).collect();
     names.sort();
     names
 }

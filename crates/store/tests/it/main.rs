@@ -11,6 +11,7 @@ mod fixtures;
 mod follow;
 mod given;
 mod killed;
+mod meanwhile;
 #[cfg(feature = "cloud")]
 mod remote;
 mod shards;

@@ -1,7 +1,6 @@
 //! Deltas of signed and verifiable databases: each version is a leaf of one log.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use papir_checkpoint::{Kind, Leaf, Log, SigningKey, cosign};
 use papir_core::{NoProgress, Progress};
@@ -11,7 +10,7 @@ use papir_store::{
     stored_log, update_delta,
 };
 
-use crate::common::{Served, folder, fresh, keyed, options, rng, run, source};
+use crate::common::{Meanwhile, Served, folder, fresh, keyed, options, rng, run, source};
 
 fn key(name: &str, kind: Kind) -> SigningKey {
     SigningKey::generate(name.parse().unwrap(), kind, &mut rng(1))
@@ -101,27 +100,14 @@ fn each_delta_and_each_merge_is_the_next_leaf() {
     }
 }
 
-/// Publishes a change when a merge begins to write.
-struct Meanwhile<'a>(&'a Path, Mutex<bool>);
-
-impl Progress for Meanwhile<'_> {
-    fn stage(&self, name: &str, _: u64) {
-        let mut done = self.1.lock().unwrap();
-        if name == "writing" && !std::mem::replace(&mut *done, true) {
-            publish(self.0, "word,meaning\nword 5,five\n");
-        }
-    }
-
-    fn advance(&self, _: u64) {}
-}
-
 #[test]
 fn what_is_published_during_a_merge_has_a_leaf_before_and_after_it() {
     let folder = folder();
     let file = words(folder.path(), false);
     publish(&file, "word,meaning\nword 1,one\n");
     let before = log(&file, 2, None);
-    let report = merged_by(&file, Some(sign()), &Meanwhile(&file, Mutex::default())).unwrap();
+    let meanwhile = Meanwhile::at("writing", || publish(&file, "word,meaning\nword 5,five\n"));
+    let report = merged_by(&file, Some(sign()), &meanwhile).unwrap();
     // The delta during the merge, the new snapshot, and the delta that is left beside it.
     assert_eq!(report.checkpoint.unwrap().sequence, 3);
     let after = log(&file, 5, Some(&before));

@@ -2,11 +2,12 @@
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use chacha20::ChaCha20Rng;
-use papir_core::NoProgress;
 use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::{NoProgress, Progress};
 use papir_lookup::{Bundle, Lookup, Pending, Wanted};
 use papir_schemes::registry;
 use papir_store::{BuildOptions, BuildReport, Delta, Error, OpenOptions, Snapshot, build};
@@ -90,6 +91,30 @@ pub fn by_index(snapshot: &Snapshot, index: u64) -> Vec<u8> {
 pub fn fresh() -> impl rand_core::CryptoRng {
     static SEED: AtomicU8 = AtomicU8::new(0);
     rng(SEED.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Does something once, as soon as a stage begins.
+pub struct Meanwhile<'a> {
+    stage: &'static str,
+    act: Mutex<Option<Box<dyn FnOnce() + Send + 'a>>>,
+}
+
+impl<'a> Meanwhile<'a> {
+    pub fn at(stage: &'static str, act: impl FnOnce() + Send + 'a) -> Self {
+        Self { stage, act: Mutex::new(Some(Box::new(act))) }
+    }
+}
+
+impl Progress for Meanwhile<'_> {
+    fn stage(&self, name: &str, _total: u64) {
+        if name == self.stage
+            && let Some(act) = self.act.lock().unwrap().take()
+        {
+            act();
+        }
+    }
+
+    fn advance(&self, _steps: u64) {}
 }
 
 /// A snapshot with the delta beside it, as a service answers them.
