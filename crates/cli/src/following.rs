@@ -49,6 +49,8 @@ impl Following {
     ) -> papir_store::Result<()> {
         let mut follower = Follower::new(self.options.clone())?;
         let (mut merging, mut last): (Option<Merging>, Option<Instant>) = (None, None);
+        // Set if the last merge made no new version, and nothing was published since.
+        let mut idle = false;
         while !stop.load(Ordering::Relaxed) {
             if merging.as_ref().is_some_and(JoinHandle::is_finished) {
                 finish(merging.take(), on_event)?;
@@ -60,6 +62,7 @@ impl Following {
             let begin = Instant::now();
             match follower.step(&mut papir::system_rng(), &NoProgress) {
                 Ok(Step { published, skipped, arrived, trouble }) => {
+                    idle = false;
                     if let Some(reason) = trouble {
                         if self.once {
                             let source = std::io::Error::other(reason);
@@ -87,7 +90,9 @@ impl Following {
                 // There is no room before a merge, so the next version waits for it.
                 Err(error @ Error::DeltaFull { .. }) if self.merge_at.is_some() => {
                     let running = merging.take().unwrap_or_else(|| self.start_merge());
-                    if finish(Some(running), on_event)? == Some(Way::Unchanged) {
+                    let unchanged = finish(Some(running), on_event)? == Some(Way::Unchanged);
+                    // The first one may have removed a delta that changed nothing. The second one did not.
+                    if std::mem::replace(&mut idle, unchanged) && unchanged {
                         return Err(error);
                     }
                 }

@@ -23,11 +23,10 @@ impl Merging {
     /// Merges whenever there are enough changes, until `stop` is set. `on_outcome` is told of each merge and
     /// of each failure, after which it tries again.
     pub(crate) fn run(&self, stop: &AtomicBool, on_outcome: &mut dyn FnMut(Result<()>)) {
-        // The length of a delta whose changes the base has already. It stays if it states a place or a leaf.
-        let (mut idle, mut failed): (Option<u64>, Option<Instant>) = (None, None);
+        let mut failed: Option<Instant> = None;
         while !stop.load(Ordering::Relaxed) {
             if failed.is_none_or(|since| since.elapsed() >= RETRY) {
-                let merged = self.merge_if_full(&mut idle);
+                let merged = self.merge_if_full();
                 failed = merged.is_err().then(Instant::now);
                 match merged {
                     Ok(true) => {
@@ -43,13 +42,11 @@ impl Merging {
     }
 
     /// Merges if there are enough changes. Returns whether there is a new version.
-    fn merge_if_full(&self, idle: &mut Option<u64>) -> Result<bool> {
-        let bytes = delta_bytes(&self.options.file)?;
-        if bytes < self.at.max(1) || *idle == Some(bytes) {
+    fn merge_if_full(&self) -> Result<bool> {
+        if delta_bytes(&self.options.file)? < self.at.max(1) {
             return Ok(false);
         }
         let report = merge(&self.options, &mut papir::system_rng(), &NoProgress)?;
-        *idle = (report.way == Way::Unchanged).then_some(bytes);
-        Ok(idle.is_none())
+        Ok(report.way != Way::Unchanged)
     }
 }

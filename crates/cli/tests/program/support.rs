@@ -86,10 +86,11 @@ impl Folder {
         path
     }
 
-    /// The names of all files.
+    /// The names of all files but those that are only locked.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.ends_with(".delta-lock")).collect()
     }
 
     /// A prepared database of `count` keys `key-0`… with values `value-0`…, named `words`.

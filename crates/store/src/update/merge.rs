@@ -10,8 +10,9 @@ use rand_core::CryptoRng;
 
 use super::draft::base_of;
 use super::options::UpdateOptions;
-use super::prepare::Next;
+use super::prepare::{Next, apply_changes};
 use super::report::UpdateReport;
+use super::rollback::keys;
 use super::{indexed, keyed, publish, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
@@ -66,9 +67,16 @@ pub fn merge(
     };
     let changes = merged.changes()?;
     let (counts, next) = apply(options, &base, &changes, rng, progress)?;
-    let Some(next) = next else {
-        remove_idle(file, &merged)?;
-        return Ok(unchanged(base, counts));
+    // Clients have seen the sequence of a signed delta, and that of a followed source says how far it has been
+    // followed: both must pass to another version before the delta can go.
+    let needed = merged.metadata.followed.is_some() || merged.log.is_some();
+    let next = match next {
+        None if needed => same(rates, &base, rng, progress)?,
+        None => {
+            remove_idle(file, &merged)?;
+            return Ok(unchanged(base, counts));
+        }
+        Some(next) => next,
     };
     let description = next.server.describe();
     let layout = next.keyword.as_ref().map(|keys| keys.layout.clone());
@@ -131,13 +139,16 @@ fn apply(
     }
 }
 
-/// Removes a delta whose changes its base has already, unless there is a newer one. That of a followed
-/// source stays, because it says how far the source has been followed, and so does a signed one, since
-/// clients have seen its sequence.
+/// Prepares the base's own records as the next version.
+fn same(rates: &Rates, base: &Snapshot, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Next> {
+    let (server, commitment, way) = apply_changes(base, &[], rates, rng, progress)?;
+    Ok(Next { server, commitment, keyword: keys(base)?, way })
+}
+
+/// Removes a delta whose changes its base has already, unless there is a newer one.
 fn remove_idle(file: &Path, delta: &Delta) -> Result<()> {
     let _deltas = lock_deltas(file)?;
     let now = Delta::of(file, delta.base, &OpenOptions::default())?;
     let same = now.is_some_and(|now| now.server.version() == delta.server.version());
-    let needed = delta.metadata.followed.is_some() || delta.log.is_some();
-    if same && !needed { delta::remove(file, delta.base) } else { Ok(()) }
+    if same { delta::remove(file, delta.base) } else { Ok(()) }
 }

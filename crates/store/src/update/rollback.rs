@@ -127,7 +127,7 @@ fn refuse_changed(earlier: &Snapshot, file: &Path) -> Result<()> {
 }
 
 /// The keyword table of a snapshot as it is.
-fn keys(snapshot: &Snapshot) -> Result<Option<NextKeys>> {
+pub(super) fn keys(snapshot: &Snapshot) -> Result<Option<NextKeys>> {
     let (Some(layout), Some(summary)) = (&snapshot.keyword, &snapshot.metadata.keyword) else {
         return Ok(None);
     };

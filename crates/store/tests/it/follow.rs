@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use papir_core::NoProgress;
 use papir_store::{
-    Delta, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, Snapshot, Step, UpdateOptions, merge,
+    Delta, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, Snapshot, Step, UpdateOptions,
+    delta_bytes, merge,
 };
 
 use crate::common::{Served, folder, fresh, keyed, options, run, source};
@@ -180,6 +181,27 @@ fn a_full_delta_stops_and_goes_on_after_a_merge() {
     source.merge();
     assert_eq!(step(&mut follower).unwrap().published.unwrap().metadata.entries, 1);
     check(&source, &[("new 0", Some("00000000000000000000")), ("new 3", Some("00000000000000000003"))]);
+}
+
+#[test]
+fn a_delta_full_of_rows_that_change_nothing_is_merged() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.jsonl");
+    let options = || FollowOptions { most: Some(60), ..source.options(OnBadRow::Stop) };
+    let mut follower = Follower::new(options()).unwrap();
+    let row = |i: usize| format!("{{\"word\":\"word {i}\",\"meaning\":\"meaning {i}\"}}\n");
+    source.append(&(row(0) + &row(1)));
+    step(&mut follower).unwrap();
+    source.append(&(row(2) + &row(3)));
+    assert_eq!(step(&mut follower).unwrap_err().code(), "delta_full");
+    let (version, place) = (Snapshot::open(&source.file).unwrap().server.version(), source.followed());
+    source.merge();
+    assert_ne!(Snapshot::open(&source.file).unwrap().server.version(), version);
+    assert_eq!((delta_bytes(&source.file).unwrap(), source.followed()), (0, place));
+    assert_eq!(step(&mut follower).unwrap().published.unwrap().rows, 2);
+    source.merge();
+    assert!(!step(&mut Follower::new(options()).unwrap()).unwrap().arrived, "nothing twice");
+    check(&source, &[("word 0", Some("meaning 0")), ("word 3", Some("meaning 3"))]);
 }
 
 #[test]

@@ -118,13 +118,20 @@ fn what_is_published_during_a_merge_has_a_leaf_before_and_after_it() {
 }
 
 #[test]
-fn a_delta_that_changes_nothing_keeps_its_sequence() {
-    let folder = folder();
-    let file = words(folder.path(), false);
-    publish(&file, "word,meaning,gone\nunknown,,yes\n");
-    let before = log(&file, 2, None);
-    assert_eq!(merged_by(&file, Some(sign()), &NoProgress).unwrap().way, Way::Unchanged);
-    assert_eq!(log(&file, 2, Some(&before)), before, "clients have seen it");
+fn a_delta_that_changes_nothing_is_merged_into_the_next_leaf() {
+    for verifiable in [false, true] {
+        let folder = folder();
+        let file = words(folder.path(), verifiable);
+        publish(&file, "word,meaning,gone\nunknown,,yes\n");
+        let before = log(&file, 2, None);
+        assert_ne!(merged_by(&file, Some(sign()), &NoProgress).unwrap().way, Way::Unchanged);
+        let after = log(&file, 3, Some(&before));
+        let served = Served::open(&file);
+        assert_eq!((served.delta.is_none(), served.word("word 1").as_deref()), (true, Some("meaning 1")));
+        // The database can be signed again.
+        papir_store::sign(&file, &sign(), &mut fresh(), &NoProgress).unwrap();
+        log(&file, 4, Some(&after));
+    }
 }
 
 #[test]

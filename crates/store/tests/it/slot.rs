@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use papir_core::cost::Rates;
 use papir_core::{NoProgress, Progress};
 use papir_postgres::Login;
 use papir_store::{
