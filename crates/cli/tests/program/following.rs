@@ -82,6 +82,29 @@ fn standard_input_is_followed_until_it_ends() {
 }
 
 #[test]
+fn standard_input_may_have_more_rows_than_a_delta() {
+    let folder = Folder::new();
+    let words = build(&folder);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+        .args(["follow", "-", "--format", "jsonl", "--publish", &words, "--every", "0s"])
+        .args(["--delta-bytes", "8KiB", "--merge-at", "75"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let row = |word: &str, meaning: &str| format!("{{\"word\":\"{word}\",\"meaning\":\"{meaning}\"}}\n");
+    // First as many that change nothing, which fill a delta, too.
+    let same = (0..500).map(|i| row(&format!("word {}", i % 200), &format!("meaning {}", i % 200)));
+    let new = (0..500).map(|i| row(&format!("new {i}"), &format!("{i:020}")));
+    child.stdin.take().unwrap().write_all(same.chain(new).collect::<String>().as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    let service = Service::start(&[&words], &[]);
+    for i in [0, 250, 499] {
+        assert_eq!(succeeds(&["get", &service.url, &format!("new {i}")]), format!("{i:020}"));
+    }
+}
+
+#[test]
 fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
     let folder = Folder::new();
     let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));

@@ -5,17 +5,13 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::arrived::Arrived;
-use super::rows::{first_row, lines, whole_rows};
+use super::rows::{MAX_ROW, first_row, lines, rows_within, too_long};
 use crate::error::{Error, Result};
 use crate::metadata::Followed;
 use crate::source::Format;
 
 /// Bytes before a place that identify the source.
 const BEFORE: u64 = 4096;
-/// Longest row in bytes.
-const MAX_ROW: u64 = 1 << 20;
-/// Longest header of CSV in bytes.
-const MAX_HEADER: u64 = 1 << 20;
 
 /// Reads the whole rows after a place, one or at most `most` bytes of them; `None` if there are none yet.
 ///
@@ -26,7 +22,7 @@ pub(super) fn arrived(
     path: &Path,
     format: Format,
     from: Option<&Followed>,
-    most: u64,
+    most: usize,
 ) -> Result<Option<Arrived>> {
     let mut file = File::open(path).map_err(Error::io("opening", path))?;
     let length = file.metadata().map_err(Error::io("reading", path))?.len();
@@ -38,13 +34,10 @@ pub(super) fn arrived(
     };
     let header = match format {
         Format::Csv => {
-            let begin = part(0, MAX_HEADER.min(length))?;
+            let begin = part(0, length.min(MAX_ROW as u64))?;
             match first_row(format, &begin) {
                 Some(end) => begin[..end].to_vec(),
-                None if begin.len() as u64 == MAX_HEADER => {
-                    let reason = format!("a header of more than {MAX_HEADER} bytes: expected a shorter one");
-                    return Err(Error::unreadable(path, reason));
-                }
+                None if begin.len() == MAX_ROW => return Err(too_long(path, 1)),
                 None => return Ok(None),
             }
         }
@@ -57,15 +50,10 @@ pub(super) fn arrived(
     if let Some(from) = from {
         check(path, from, length, &part(from.bytes.saturating_sub(BEFORE), from.bytes.min(BEFORE))?)?;
     }
-    let mut rows = part(start, most)?;
-    if rows.len() as u64 == most && whole_rows(format, &rows) == 0 {
-        rows = part(start, MAX_ROW)?;
-        rows.truncate(first_row(format, &rows).unwrap_or(rows.len()));
-    }
-    let whole = whole_rows(format, &rows);
-    if whole == 0 && rows.len() as u64 == MAX_ROW {
-        let found = format!("line {}: a row of more than {MAX_ROW} bytes", before + 1);
-        return Err(Error::unreadable(path, format!("{found}: expected a shorter one")));
+    let mut rows = part(start, MAX_ROW as u64)?;
+    let whole = rows_within(format, &rows, most);
+    if whole == 0 && rows.len() == MAX_ROW {
+        return Err(too_long(path, before + 1));
     }
     if whole == 0 {
         return Ok(None);

@@ -18,10 +18,10 @@ use crate::names::is_standard_input;
 use crate::source::{Format, PartOfSource, SkippedRow, changes_in, format_of_changes};
 use crate::update::{DeltaReport, Draft};
 
-/// Most bytes of a file that become one version: 1 MiB.
-const MOST_AT_ONCE: u64 = 1 << 20;
+/// Most bytes of a file or of standard input that become one version: 1 MiB.
+const MOST_AT_ONCE: usize = 1 << 20;
 /// Fewest bytes to which that is reduced, if they are more changes than a delta may have: 4 KiB.
-const LEAST_AT_ONCE: u64 = 4 << 10;
+const LEAST_AT_ONCE: usize = 4 << 10;
 
 /// One step of following.
 #[derive(Debug, Default)]
@@ -41,6 +41,8 @@ pub struct Follower {
     options: FollowOptions,
     format: Format,
     source: Source,
+    /// Most bytes of a file or of standard input that become one version.
+    at_once: usize,
     /// The place after the last rows. If they changed nothing, no version states it.
     passed: Option<Followed>,
 }
@@ -50,14 +52,8 @@ enum Source {
     File {
         /// Its length when it had no more whole rows.
         read_up_to: Option<u64>,
-        /// Most bytes that become one version.
-        at_once: u64,
     },
-    Pipe {
-        pipe: Pipe,
-        /// Rows that were taken and not published yet.
-        waiting: Option<Arrived>,
-    },
+    Pipe(Pipe),
     #[cfg(feature = "postgres")]
     Slot(Box<Slot>),
 }
@@ -102,19 +98,23 @@ impl Follower {
         let path = &options.update.changes;
         if let Some(slot) = &options.slot {
             let source = slot_source(&options, slot)?;
-            return Ok(Self { options, format: Format::JsonLines, source, passed: None });
+            return Ok(Self::of(options, Format::JsonLines, source));
         }
         let format = format_of_changes(path, options.update.format)?;
         let source = match is_standard_input(path) {
-            true => Source::Pipe { pipe: Pipe::new(stdin()), waiting: None },
-            false => Source::File { read_up_to: None, at_once: MOST_AT_ONCE },
+            true => Source::Pipe(Pipe::new(stdin())),
+            false => Source::File { read_up_to: None },
         };
-        Ok(Self { options, format, source, passed: None })
+        Ok(Self::of(options, format, source))
+    }
+
+    fn of(options: FollowOptions, format: Format, source: Source) -> Self {
+        Self { options, format, source, at_once: MOST_AT_ONCE, passed: None }
     }
 
     /// Returns whether the source has ended. Only standard input does.
     pub fn has_ended(&self) -> bool {
-        matches!(&self.source, Source::Pipe { pipe, waiting: None } if pipe.has_ended())
+        matches!(&self.source, Source::Pipe(pipe) if pipe.has_ended())
     }
 
     /// Publishes one version with the whole rows that have arrived, if there are any.
@@ -136,49 +136,43 @@ impl Follower {
         match outcome {
             Ok(step) => {
                 self.passed.clone_from(&arrived.after);
+                if let Source::Pipe(pipe) = &mut self.source {
+                    pipe.pass(arrived.rows.len());
+                }
                 #[cfg(feature = "postgres")]
                 self.acknowledge(step.published.is_some())?;
                 Ok(step)
             }
-            Err(error) => self.refused(error, was_empty, arrived),
+            Err(error) => self.refused(error, was_empty),
         }
     }
 
     /// Handles rows that were not published. More than a delta may have even after a merge are taken in
     /// smaller parts.
-    fn refused(&mut self, error: Error, was_empty: bool, arrived: Arrived) -> Result<Step> {
+    fn refused(&mut self, error: Error, was_empty: bool) -> Result<Step> {
         let too_many = was_empty && matches!(error, Error::DeltaFull { .. });
-        let in_parts = match &mut self.source {
-            Source::File { at_once, .. } if too_many && *at_once > LEAST_AT_ONCE => {
-                *at_once = (*at_once / 2).max(LEAST_AT_ONCE);
-                true
-            }
-            Source::Pipe { waiting, .. } => {
-                *waiting = Some(arrived);
-                false
-            }
-            #[cfg(feature = "postgres")]
-            Source::Slot(slot) => too_many && slot.take_less(),
-            Source::File { .. } => false,
-        };
+        let in_parts = too_many
+            && match &mut self.source {
+                #[cfg(feature = "postgres")]
+                Source::Slot(slot) => slot.take_less(),
+                _ => {
+                    let some_are_left = self.at_once > LEAST_AT_ONCE;
+                    self.at_once = (self.at_once / 2).max(LEAST_AT_ONCE);
+                    some_are_left
+                }
+            };
         if in_parts { Ok(Step { arrived: true, ..Step::default() }) } else { Err(error) }
     }
 
     /// Looks for something new, without opening the database.
     fn take(&mut self) -> Result<Option<Taken>> {
         match &mut self.source {
-            Source::File { read_up_to, .. } => {
+            Source::File { read_up_to } => {
                 let path = &self.options.update.changes;
                 let length = std::fs::metadata(path).map_err(Error::io("reading", path))?.len();
                 Ok((*read_up_to != Some(length)).then_some(Taken::Grown(length)))
             }
-            Source::Pipe { pipe, waiting } => {
-                let arrived = match waiting.take() {
-                    Some(waiting) => Some(waiting),
-                    None => pipe.arrived(self.format)?,
-                };
-                Ok(arrived.map(Taken::FromPipe))
-            }
+            Source::Pipe(pipe) => Ok(pipe.arrived(self.format, self.at_once)?.map(Taken::FromPipe)),
             #[cfg(feature = "postgres")]
             Source::Slot(slot) => Ok(slot.peek()?.map(Taken::FromSlot)),
         }
@@ -191,8 +185,8 @@ impl Follower {
         let from =
             passed.filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes)).or(stated);
         match (taken, &mut self.source) {
-            (Taken::Grown(length), Source::File { read_up_to, at_once }) => {
-                let arrived = file::arrived(&self.options.update.changes, self.format, from, *at_once)?;
+            (Taken::Grown(length), Source::File { read_up_to }) => {
+                let arrived = file::arrived(&self.options.update.changes, self.format, from, self.at_once)?;
                 if arrived.is_none() {
                     *read_up_to = Some(length);
                 }

@@ -1,11 +1,12 @@
 //! Standard input, as it arrives.
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use super::arrived::Arrived;
-use super::rows::{first_row, lines, whole_rows};
+use super::rows::{MAX_ROW, lines, rows_within, too_long};
 use crate::error::Result;
 use crate::source::Format;
 
@@ -14,7 +15,8 @@ const READ: usize = 1 << 16;
 /// Number of reads that wait to be taken. Beyond them, the writer waits.
 const WAITING: usize = 256;
 
-/// A stream that another thread reads. It is read once: what was taken and not published is lost.
+/// A stream that another thread reads. It is read once: what was read and not published is lost with the
+/// process.
 pub(super) struct Pipe {
     parts: Receiver<std::io::Result<Vec<u8>>>,
     header: Option<Vec<u8>>,
@@ -31,42 +33,49 @@ impl Pipe {
         Self { parts, header: None, text: Vec::new(), lines: 0, ended: false }
     }
 
-    /// Returns whether the stream has ended and everything was taken.
+    /// Returns whether the stream has ended and everything was passed.
     pub(super) fn has_ended(&self) -> bool {
         self.ended && self.text.is_empty()
     }
 
-    /// Takes the whole rows that have arrived; `None` if there are none yet. The last row of a stream that
-    /// has ended is whole without a line end.
+    /// The next whole rows that have arrived, one or at most `most` bytes of them; `None` if there are none
+    /// yet. The last row of a stream that has ended is whole without a line end.
     ///
     /// # Errors
-    /// [`papir_core::Error::Io`].
-    pub(super) fn arrived(&mut self, format: Format) -> Result<Option<Arrived>> {
+    /// [`crate::Error::Line`] for a row longer than [`MAX_ROW`], and [`papir_core::Error::Io`].
+    pub(super) fn arrived(&mut self, format: Format, most: usize) -> Result<Option<Arrived>> {
         self.take_parts()?;
-        if self.ended && !self.text.is_empty() && !self.text.ends_with(b"\n") {
-            self.text.push(b'\n');
-        }
         if self.header.is_none() {
-            self.header = match format {
-                Format::Csv => first_row(format, &self.text).map(|end| self.text.drain(..end).collect()),
-                _ => Some(Vec::new()),
-            };
-            self.lines = self.header.as_deref().map_or(0, lines);
+            let end = if format == Format::Csv { self.whole(format, 0)? } else { Some(0) };
+            self.header = end.map(|end| self.pass(end));
         }
-        let (Some(header), whole) = (self.header.clone(), whole_rows(format, &self.text)) else {
+        let (Some(header), Some(end)) = (self.header.clone(), self.whole(format, most)?) else {
             return Ok(None);
         };
-        if whole == 0 {
-            return Ok(None);
-        }
-        let rows: Vec<u8> = self.text.drain(..whole).collect();
-        let before = self.lines;
-        self.lines += lines(&rows);
-        Ok(Some(Arrived { header, rows, lines: before, after: None }))
+        Ok(Some(Arrived { header, rows: self.text[..end].to_vec(), lines: self.lines, after: None }))
     }
 
+    /// Removes the next `bytes` bytes, which are whole rows, from the text.
+    pub(super) fn pass(&mut self, bytes: usize) -> Vec<u8> {
+        let passed: Vec<u8> = self.text.drain(..bytes).collect();
+        self.lines += lines(&passed);
+        passed
+    }
+
+    /// Length of the first row, or of at most `most` bytes of whole rows; `None` if there are none yet.
+    fn whole(&self, format: Format, most: usize) -> Result<Option<usize>> {
+        let begin = &self.text[..self.text.len().min(MAX_ROW)];
+        let whole = match rows_within(format, begin, most) {
+            0 if begin.len() == MAX_ROW => return Err(too_long(Path::new("-"), self.lines + 1)),
+            0 if self.ended => begin.len(),
+            whole => whole,
+        };
+        Ok((whole > 0).then_some(whole))
+    }
+
+    /// Reads on until a row of the longest length is there.
     fn take_parts(&mut self) -> Result<()> {
-        loop {
+        while self.text.len() < MAX_ROW {
             match self.parts.try_recv() {
                 Ok(Ok(part)) => self.text.extend(part),
                 Ok(Err(source)) => {
@@ -80,6 +89,7 @@ impl Pipe {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -102,24 +112,52 @@ fn read_all(mut stream: impl Read, sender: &SyncSender<std::io::Result<Vec<u8>>>
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::io::Cursor;
     use std::time::{Duration, Instant};
 
     use super::*;
 
-    #[test]
-    fn a_stream_is_taken_in_whole_rows() {
-        let mut pipe = Pipe::new(&b"k,v\n1,\"a\nb\"\n2,c"[..]);
+    /// The rows of a stream in parts of at most this many bytes, and the lines before each part.
+    fn parts(text: impl Into<Vec<u8>>, most: usize) -> Result<Vec<(u64, String)>> {
+        let mut pipe = Pipe::new(Cursor::new(text.into()));
         let mut found = Vec::new();
         let begin = Instant::now();
         while !pipe.has_ended() {
             assert!(begin.elapsed() < Duration::from_secs(60));
-            if let Some(arrived) = pipe.arrived(Format::Csv).unwrap() {
-                assert_eq!(arrived.header, b"k,v\n");
-                found.push((arrived.lines, arrived.rows));
+            if let Some(Arrived { header, rows, lines, .. }) = pipe.arrived(Format::Csv, most)? {
+                assert_eq!(header, b"k,v\n");
+                let again = pipe.arrived(Format::Csv, most)?.unwrap();
+                assert_eq!((&again.rows, again.lines), (&rows, lines), "nothing is lost before it is passed");
+                pipe.pass(rows.len());
+                found.push((lines, String::from_utf8(rows).unwrap()));
             }
         }
-        let text: Vec<u8> = found.iter().flat_map(|(_, rows)| rows.clone()).collect();
-        assert_eq!(text, b"1,\"a\nb\"\n2,c\n");
-        assert_eq!(found[0].0, 1);
+        Ok(found)
+    }
+
+    #[test]
+    fn a_stream_is_taken_in_parts_of_whole_rows() {
+        let of =
+            |parts: &[(u64, &str)]| parts.iter().map(|(lines, rows)| (*lines, (*rows).to_owned())).collect();
+        let all: Vec<_> = of(&[(1, "1,\"a\nb\"\n"), (3, "2,c\n3,d\n"), (5, "4,e")]);
+        assert_eq!(parts("k,v\n1,\"a\nb\"\n2,c\n3,d\n4,e", 8).unwrap(), all);
+        // A quote that is not closed is closed by the end.
+        let open: Vec<_> = of(&[(1, "1,a\n"), (2, "2,\"b\n")]);
+        assert_eq!(parts("k,v\n1,a\n2,\"b\n", 8).unwrap(), open);
+        assert_eq!(parts("k,v", 8).unwrap(), []);
+    }
+
+    #[test]
+    fn a_row_without_an_end_is_refused_and_does_not_fill_the_memory() {
+        let rows = format!("k,v\n1,a\n2,{}", "b".repeat(8 * MAX_ROW));
+        let error = parts(rows, MAX_ROW).unwrap_err().to_string();
+        assert!(error.contains("line 3: a row of more than 1048576 bytes"), "{error}");
+        let mut pipe = Pipe::new(Cursor::new(vec![b'x'; 8 * MAX_ROW]));
+        let begin = Instant::now();
+        while pipe.text.len() < MAX_ROW {
+            assert!(begin.elapsed() < Duration::from_secs(60));
+            drop(pipe.arrived(Format::JsonLines, MAX_ROW));
+        }
+        assert!(pipe.arrived(Format::JsonLines, MAX_ROW).is_err() && pipe.text.len() < MAX_ROW + READ);
     }
 }

@@ -1,6 +1,13 @@
 //! Whole rows of a text that grows.
 
+use std::path::Path;
+
+use crate::error::Error;
+use crate::names::name_of;
 use crate::source::Format;
+
+/// Longest row in bytes, and longest header of CSV.
+pub(super) const MAX_ROW: usize = 1 << 20;
 
 /// Length of the whole rows at the beginning of a text: up to the last line end, in CSV outside quotes. A
 /// row without a line end may still grow.
@@ -11,6 +18,18 @@ pub(super) fn whole_rows(format: Format, text: &[u8]) -> usize {
 /// Length of the first row, with its line end.
 pub(super) fn first_row(format: Format, text: &[u8]) -> Option<usize> {
     ends(format, text).next()
+}
+
+/// Length of the whole rows within the first `most` bytes of a text, or of the first row if it is longer.
+pub(super) fn rows_within(format: Format, text: &[u8], most: usize) -> usize {
+    let whole = whole_rows(format, &text[..text.len().min(most)]);
+    if whole > 0 { whole } else { first_row(format, text).unwrap_or(0) }
+}
+
+/// The error for a row, or a header, of more than [`MAX_ROW`] bytes.
+pub(super) fn too_long(path: &Path, line: u64) -> Error {
+    let reason = format!("a row of more than {MAX_ROW} bytes: expected a shorter one");
+    Error::Line { file: name_of(path), line, reason }
 }
 
 /// Number of lines in whole rows.

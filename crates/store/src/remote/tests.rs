@@ -61,8 +61,9 @@ impl Fixture {
 
     /// Number of temporary files in the folder.
     fn temporary_files(&self) -> usize {
-        let names = std::fs::read_dir(self.folder.path()).unwrap();
-        names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
+        let files = std::fs::read_dir(self.folder.path()).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with('.') && !name.ends_with(".delta-lock")).count()
     }
 }
 
