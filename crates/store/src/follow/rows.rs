@@ -37,20 +37,76 @@ pub(super) fn lines(text: &[u8]) -> u64 {
     text.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
-/// The places after the line ends that end a row. A quote within quotes is doubled, so each of them is
-/// inside or outside by the number of quotes before.
+/// The places after the line ends that end a row, from the beginning of one.
 fn ends(format: Format, text: &[u8]) -> impl Iterator<Item = usize> {
-    let quoted = matches!(format, Format::Csv);
-    let mut inside = false;
+    let mut place = Place::Begin;
     text.iter().enumerate().filter_map(move |(at, &byte)| {
-        inside ^= quoted && byte == b'"';
+        let inside = place == Place::Quoted;
+        if format == Format::Csv {
+            place = place.after(byte);
+        }
         (byte == b'\n' && !inside).then_some(at + 1)
     })
 }
 
+/// A place in a field of CSV, as the reader of whole files takes it.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Its beginning. Only here does a quote open one that may contain line ends.
+    Begin,
+    /// In a field without quotes, or after them: quotes are letters.
+    Plain,
+    /// Within quotes.
+    Quoted,
+    /// After a quote within quotes: it closes them unless another one follows.
+    Quote,
+}
+
+impl Place {
+    /// The place after another byte.
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Self::Quoted, b'"') => Self::Quote,
+            (Self::Quoted, _) | (Self::Begin | Self::Quote, b'"') => Self::Quoted,
+            (_, b',' | b'\n' | b'\r') => Self::Begin,
+            _ => Self::Plain,
+        }
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use csv::ReaderBuilder;
+    use proptest::prelude::proptest;
+
     use super::*;
+
+    /// The fields of all rows, as a build reads them.
+    fn fields(text: &str) -> Vec<Vec<String>> {
+        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+        reader.into_deserialize().map(Result::unwrap).collect()
+    }
+
+    proptest! {
+        /// A row ends at exactly those line ends after which the reader of whole files begins another one.
+        #[test]
+        fn rows_of_csv_end_where_its_reader_ends_them(text in "[\",\r\na]{0,24}") {
+            let found: Vec<usize> = ends(Format::Csv, text.as_bytes()).collect();
+            for (at, _) in text.match_indices('\n') {
+                let before = &text[..=at];
+                let next = [fields(before), vec![vec!["x".to_owned()]]].concat();
+                let ends = fields(&format!("{before}x")) == next;
+                assert_eq!(found.contains(&(at + 1)), ends, "{text:?} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_quote_within_a_field_is_a_letter() {
+        let csv = b"k1,5\" disk\nk4,\"two\nlines\"\n";
+        assert_eq!(ends(Format::Csv, csv).collect::<Vec<_>>(), [11, csv.len()]);
+    }
 
     #[test]
     fn rows_end_at_line_ends_outside_quotes() {
