@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use csv::{ByteRecord, ErrorKind, ReaderBuilder};
+use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
 use papir_core::Error as CoreError;
 
 use super::input::Input;
@@ -11,6 +11,9 @@ use super::request::{Columns, Deletes};
 use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::{Error, Result};
 use crate::names::name_of;
+
+/// Maximum length of a row in bytes. Bounds the memory of a row whose quotes are not closed.
+const MAX_ROW_BYTES: u64 = 16 << 20;
 
 /// Indices of the requested columns in a row.
 struct ColumnIndices<'a> {
@@ -27,14 +30,14 @@ pub(super) fn rows(
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let mut reader = ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(input);
-    let header = reader.byte_headers().map_err(|error| fatal(path, error))?.clone();
+    let header = first_row(path, &mut reader)?;
     if header.is_empty() {
         return Ok(reader.get_ref().bytes);
     }
     let indices = find_columns(path, &header, columns)?;
     let mut row = ByteRecord::new();
     loop {
-        match reader.read_byte_record(&mut row) {
+        match limited(path, &mut reader, |reader| reader.read_byte_record(&mut row))? {
             Ok(false) => return Ok(reader.get_ref().bytes),
             Ok(true) => {
                 let line = row.position().map_or(0, csv::Position::line);
@@ -50,9 +53,32 @@ pub(super) fn rows(
 
 /// The names of the columns; none for an empty file.
 pub(super) fn header(path: &Path, input: Input<'_>) -> Result<Vec<String>> {
-    let mut reader = ReaderBuilder::new().from_reader(input);
-    let header = reader.byte_headers().map_err(|error| fatal(path, error))?;
+    let header = first_row(path, &mut Reader::from_reader(input))?;
     Ok(header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+/// The header; empty for an empty file.
+fn first_row(path: &Path, reader: &mut Reader<Input<'_>>) -> Result<ByteRecord> {
+    let header = limited(path, reader, |reader| reader.byte_headers().cloned())?;
+    header.map_err(|error| fatal(path, error))
+}
+
+/// Reads a row of at most [`MAX_ROW_BYTES`] bytes with `read`.
+fn limited<T>(
+    path: &Path,
+    reader: &mut Reader<Input<'_>>,
+    read: impl FnOnce(&mut Reader<Input<'_>>) -> csv::Result<T>,
+) -> Result<csv::Result<T>> {
+    let begin = reader.position().clone();
+    // The reader asks for more bytes only once it has used all that it has: they are the row, then.
+    reader.get_mut().most = begin.byte() + MAX_ROW_BYTES;
+    let found = read(reader);
+    if reader.position().byte() - begin.byte() < MAX_ROW_BYTES {
+        return Ok(found);
+    }
+    let reason =
+        format!("a row of {MAX_ROW_BYTES} bytes or more: expected a shorter one, with its quotes closed");
+    Err(Error::Line { file: name_of(path), line: begin.line(), reason })
 }
 
 fn find_columns<'a>(path: &Path, header: &ByteRecord, columns: Columns<'a>) -> Result<ColumnIndices<'a>> {

@@ -23,6 +23,8 @@ pub(crate) struct Input<'a> {
     progress: &'a dyn Progress,
     /// Bytes read so far.
     pub(super) bytes: u64,
+    /// The number of bytes after which reading more fails.
+    pub(super) most: u64,
 }
 
 impl<'a> Input<'a> {
@@ -64,7 +66,7 @@ impl<'a> Input<'a> {
 
     /// Wraps a stream; `name` is for errors.
     pub(super) fn of(name: impl Into<String>, reader: Box<dyn Read>, progress: &'a dyn Progress) -> Self {
-        Self { name: name.into(), reader, progress, bytes: 0 }
+        Self { name: name.into(), reader, progress, bytes: 0, most: u64::MAX }
     }
 
     /// The stream's name, for errors.
@@ -75,6 +77,9 @@ impl<'a> Input<'a> {
 
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.bytes >= self.most {
+            return Err(io::Error::other(format!("more than {} bytes", self.most)));
+        }
         let read = self.reader.read(buffer)?;
         self.bytes += read as u64;
         self.progress.advance(read as u64);

@@ -1,7 +1,9 @@
 //! Files of changes: upserts and deletions in order, and errors that name the line.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::common::{folder, source};
-use papir_core::NoProgress;
+use papir_core::{NoProgress, Progress};
 use papir_store::{ChangeColumns, ChangeRow, Error, Format, read_changes};
 
 fn columns(values: &[&str], delete: Option<&str>) -> ChangeColumns {
@@ -71,6 +73,32 @@ fn json_lines_deletions_are_marked_by_a_field() {
         error.to_string().ends_with("c.jsonl, line 5: no column `v`: expected one of gone, k"),
         "{error}"
     );
+}
+
+/// Counts the bytes that were read.
+#[derive(Default)]
+struct Bytes(AtomicU64);
+
+impl Progress for Bytes {
+    fn stage(&self, _name: &str, _total: u64) {}
+
+    fn advance(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_row_whose_quotes_are_not_closed_does_not_fill_the_memory() {
+    let folder = folder();
+    let long = "x\n".repeat(20 << 20);
+    for (begin, line) in [("k,v\n1,a\n2,\"", 3), ("k,\"v", 1)] {
+        let path = source(folder.path(), "c.csv", format!("{begin}{long}"));
+        let read = Bytes::default();
+        let error = read_changes(&path, None, &columns(&["v"], None), &read).unwrap_err().to_string();
+        let expected = format!("c.csv, line {line}: a row of 16777216 bytes or more: expected a shorter one");
+        assert!(error.contains(&expected), "{error}");
+        assert!(read.0.into_inner() < 18 << 20);
+    }
 }
 
 #[test]
