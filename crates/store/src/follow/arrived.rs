@@ -2,6 +2,10 @@
 
 use crate::metadata::Followed;
 
+/// The reason to refuse a database that states an earlier place than before.
+pub(super) const REPLACED: &str = "the database was replaced by one without the changes that were followed: \
+    expected no rollback or other build while it is followed";
+
 /// Whole rows of a source, and the place after them.
 pub(super) struct Arrived {
     /// The header of CSV; empty for JSON Lines.

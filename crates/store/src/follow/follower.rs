@@ -5,7 +5,7 @@ use std::io::stdin;
 use papir_core::Progress;
 use rand_core::CryptoRng;
 
-use super::arrived::Arrived;
+use super::arrived::{Arrived, REPLACED};
 use super::file;
 use super::options::{FollowOptions, OnBadRow, SlotOptions};
 use super::pipe::Pipe;
@@ -52,6 +52,8 @@ enum Source {
     File {
         /// Its length when it had no more whole rows.
         read_up_to: Option<u64>,
+        /// Number of bytes before the place that the newest version stated.
+        stated: u64,
     },
     Pipe(Pipe),
     #[cfg(feature = "postgres")]
@@ -103,7 +105,7 @@ impl Follower {
         let format = format_of_changes(path, options.update.format)?;
         let source = match is_standard_input(path) {
             true => Source::Pipe(Pipe::new(stdin())),
-            false => Source::File { read_up_to: None },
+            false => Source::File { read_up_to: None, stated: 0 },
         };
         Ok(Self::of(options, format, source))
     }
@@ -136,8 +138,12 @@ impl Follower {
         match outcome {
             Ok(step) => {
                 self.passed.clone_from(&arrived.after);
-                if let Source::Pipe(pipe) = &mut self.source {
-                    pipe.pass(arrived.rows.len());
+                match (&mut self.source, &arrived.after) {
+                    (Source::Pipe(pipe), _) => drop(pipe.pass(arrived.rows.len())),
+                    (Source::File { stated, .. }, Some(after)) if step.published.is_some() => {
+                        *stated = after.bytes;
+                    }
+                    _ => {}
                 }
                 #[cfg(feature = "postgres")]
                 self.acknowledge(step.published.is_some())?;
@@ -167,7 +173,7 @@ impl Follower {
     /// Looks for something new, without opening the database.
     fn take(&mut self) -> Result<Option<Taken>> {
         match &mut self.source {
-            Source::File { read_up_to } => {
+            Source::File { read_up_to, .. } => {
                 let path = &self.options.update.changes;
                 let length = std::fs::metadata(path).map_err(Error::io("reading", path))?.len();
                 Ok((*read_up_to != Some(length)).then_some(Taken::Grown(length)))
@@ -185,8 +191,13 @@ impl Follower {
         let from =
             passed.filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes)).or(stated);
         match (taken, &mut self.source) {
-            (Taken::Grown(length), Source::File { read_up_to }) => {
-                let arrived = file::arrived(&self.options.update.changes, self.format, from, self.at_once)?;
+            (Taken::Grown(length), Source::File { read_up_to, stated: before }) => {
+                let (path, now) = (&self.options.update.changes, stated.map_or(0, |stated| stated.bytes));
+                if now < *before {
+                    return Err(Error::unreadable(path, REPLACED));
+                }
+                *before = now;
+                let arrived = file::arrived(path, self.format, from, self.at_once)?;
                 if arrived.is_none() {
                     *read_up_to = Some(length);
                 }

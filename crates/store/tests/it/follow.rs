@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use papir_core::NoProgress;
 use papir_store::{
-    Delta, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, Snapshot, Step, UpdateOptions,
-    delta_bytes, merge,
+    Delta, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, RollbackOptions, Snapshot,
+    Step, UpdateOptions, delta_bytes, merge, rollback, update,
 };
 
 use crate::common::{Served, folder, fresh, keyed, options, run, source};
@@ -165,6 +165,33 @@ fn another_source_is_found() {
     fs::write(&source.path, "{\"word\":\"word 1\",\"meaning\":\"two\"}\n{}\n").unwrap();
     let error = step(&mut source.follower()).unwrap_err().to_string();
     assert!(error.contains("other text before byte"), "{error}");
+}
+
+#[test]
+fn a_database_that_is_rolled_back_is_not_followed_on() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.jsonl");
+    let row = |i: usize| format!("{{\"word\":\"word {i}\",\"meaning\":\"new\"}}\n");
+    let mut follower = source.follower();
+    source.append(&row(0));
+    step(&mut follower).unwrap();
+    source.merge();
+    let place = source.followed();
+    let changes = crate::common::source(folder.path(), "update.csv", "word,meaning\nword 9,nine\n");
+    let changes = UpdateOptions { keep: Some(1), ..UpdateOptions::new(&source.file, changes) };
+    update(&changes, &mut fresh(), &NoProgress).unwrap();
+    source.append(&row(1));
+    step(&mut follower).unwrap();
+    assert!(source.followed() > place);
+    rollback(&RollbackOptions::new(&source.file, Earlier::Newest), &mut fresh(), &NoProgress).unwrap();
+    source.append(&row(2));
+    let error = step(&mut follower).unwrap_err().to_string();
+    assert!(error.contains("replaced by one without the changes"), "{error}");
+    check(&source, &[("word 0", Some("new")), ("word 1", Some("meaning 1")), ("word 2", Some("meaning 2"))]);
+    assert_eq!(source.followed(), place);
+    // At the next start, all rows after the earlier version's place are taken.
+    assert_eq!(step(&mut source.follower()).unwrap().published.unwrap().rows, 2);
+    check(&source, &[("word 1", Some("new")), ("word 2", Some("new"))]);
 }
 
 #[test]

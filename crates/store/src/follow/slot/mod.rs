@@ -23,7 +23,7 @@ use papir_core::Error as CoreError;
 use papir_postgres::Connector;
 use postgres::Client;
 
-use super::arrived::Arrived;
+use super::arrived::{Arrived, REPLACED};
 use super::options::SlotOptions;
 use crate::error::{Error, Result};
 use crate::metadata::Followed;
@@ -209,8 +209,7 @@ impl Slot {
         self.more = false;
         let place_of = |place: Option<&Followed>| place.map_or(0, |place| place.bytes);
         if place_of(stated) < place_of(self.stated.as_ref()) {
-            let found = "the database was replaced by one without the changes that were followed";
-            return Err(self.unreadable(format!("{found}: expected no other build while it is followed")));
+            return Err(self.unreadable(REPLACED));
         }
         let followed = rows::Followed { table: &self.table, columns };
         let all = rows::transactions(&peeked.0, &followed).map_err(|reason| self.unreadable(reason))?;
