@@ -13,7 +13,7 @@ use papir_core::Version;
 
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
-use crate::publish::split;
+use crate::publish::{copy, split};
 use crate::sections::Verify;
 use crate::snapshot::{OpenOptions, Snapshot};
 
@@ -96,8 +96,8 @@ pub(crate) fn keep(file: &Path, version: Version) -> Result<()> {
     let kept = kept_path(file, &version.to_string())?;
     match fs::hard_link(file, &kept) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        // A file system without hard links.
-        Err(_) => fs::copy(file, &kept).map(drop).map_err(Error::io("keeping", &kept)),
+        // A file system without hard links. No two copies of a version are made at a time: its number will do.
+        Err(_) => copy(file, &kept, u64::from_be_bytes(version.0)),
         Ok(()) => Ok(()),
     }
 }

@@ -46,6 +46,21 @@ pub(crate) fn publish(
     Ok(length)
 }
 
+/// Copies a file. The copy appears under its name once it is complete and durable. `nonce` distinguishes the
+/// temporary files of different copies.
+///
+/// # Errors
+/// [`papir_core::Error::Io`]. The temporary file is then removed, and an existing file at `to` stays.
+pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
+    let (directory, name) = split(to)?;
+    remove_stale(&directory, &name);
+    let mut partial = Partial::create(directory.join(partial_name(&name, nonce)), Readers::Default)?;
+    let copied = File::open(from).and_then(|mut from| std::io::copy(&mut from, &mut partial.file));
+    copied.and_then(|_| partial.file.sync_all()).map_err(Error::io("copying to", to))?;
+    fs::rename(&partial.path, to).map_err(Error::io("naming", to))?;
+    sync_directory(&directory)
+}
+
 /// Splits the path of a file to be written into directory and name.
 pub(crate) fn split(path: &Path) -> Result<(PathBuf, OsString)> {
     let name = path.file_name().ok_or_else(|| {
@@ -198,6 +213,26 @@ mod tests {
         assert_eq!(publish(Path::new("/"), 1, Readers::Default, put).unwrap_err().code(), "options");
         let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, Readers::Default, put);
         assert_eq!(nowhere.unwrap_err().code(), "io");
+    }
+
+    #[test]
+    fn a_copy_is_complete_or_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a.pir"), folder.path().join("a.pir.0123456789abcdef"));
+        fs::write(&from, "version").unwrap();
+        // Left by a copy that was killed.
+        fs::write(folder.path().join(".a.pir.0123456789abcdef.0000000000000007.papir-partial"), "ver")
+            .unwrap();
+        copy(&from, &to, 7).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"version");
+        // A file that can be opened, but not read.
+        #[cfg(target_os = "linux")]
+        for name in ["a.pir.0123456789abcdef", "b.pir"] {
+            let failed = copy(Path::new("/proc/self/mem"), &folder.path().join(name), 8);
+            assert_eq!(failed.unwrap_err().code(), "io");
+        }
+        assert_eq!(names(folder.path()), ["a.pir", "a.pir.0123456789abcdef"]);
+        assert_eq!(fs::read(&to).unwrap(), b"version");
     }
 
     #[cfg(target_os = "linux")]

@@ -60,7 +60,10 @@ pub enum RemoteError {
         error: CoreError,
     },
     /// A part that differs from its entry in the manifest.
-    #[error("part {part} of {parts} is damaged: {object} has {found}: expected {expected}")]
+    #[error(
+        "part {part} of {parts} is damaged: {object} has {found}: expected {expected}: remove the object, and push \
+         the snapshot again"
+    )]
     Damaged {
         /// The part's number, from 1.
         part: usize,

@@ -126,7 +126,7 @@ impl Location {
             Kind::S3 => self.s3().map(|store| Arc::new(store) as Arc<dyn ObjectStore>),
             Kind::Google => self.google().map(|store| Arc::new(store) as _),
             Kind::Azure => self.azure().map(|store| Arc::new(store) as _),
-            Kind::Folder => Ok(Arc::new(LocalFileSystem::new()) as _),
+            Kind::Folder => Ok(Arc::new(LocalFileSystem::new().with_fsync(true)) as _),
         };
         store.map_err(|source| RemoteError::Settings { url: self.to_string(), source: source.into() }.into())
     }

@@ -105,7 +105,8 @@ async fn upload(
     Ok(PushReport { manifest, uploaded_parts, uploaded_bytes, removed_parts })
 }
 
-/// Indices of the parts that the store lacks, or has with another length. Equal parts count once.
+/// Indices of the parts that the store lacks, or has with another length. Equal parts count once. A part of the
+/// right length is not read: if it is damaged, [`super::RemoteError::Damaged`] says what to do.
 async fn missing(objects: &Objects<'_>, manifest: &Manifest) -> Result<Vec<usize>> {
     let stored = objects.parts().await?;
     let mut seen: HashSet<Hash> = HashSet::new();

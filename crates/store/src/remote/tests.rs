@@ -162,9 +162,16 @@ fn a_damaged_part_is_named_and_a_damaged_transfer_is_retried() {
     let error = fixture.pull().unwrap_err();
     let start = format!("part 3 of {} is damaged: s3://memory/{key} has BLAKE3", manifest.parts.len());
     assert!(error.to_string().starts_with(&start), "{error}");
+    assert!(error.to_string().ends_with("remove the object, and push the snapshot again"), "{error}");
     assert_eq!(error.code(), "checksum");
     assert!(!fixture.copy.exists());
     fixture.store.reset();
+    fixture.store.remove(&key);
+    let again = push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress);
+    assert_eq!(again.unwrap().uploaded_parts, 1);
+    fixture.pull().unwrap();
+    assert!(fixture.is_copied());
+    std::fs::remove_file(&fixture.copy).unwrap();
 
     fixture.store.put(&key, b"short");
     assert!(fixture.pull().unwrap_err().to_string().contains("has 5 bytes: expected 4096"));
@@ -312,7 +319,8 @@ fn clients_of_every_store_are_built_with_tls() {
     );
     for url in ["s3://bucket/a", "gs://bucket/a", "az://container/a", "file:///a"] {
         let location = Location::parse(url, None, settings.clone()).unwrap();
-        location.connect().unwrap();
+        let store = location.connect().unwrap();
+        assert!(!url.starts_with("file:") || format!("{store:?}").contains("fsync: true"), "{store:?}");
         assert!(!format!("{location:?}").contains("secret"));
     }
     let bare = Location::parse("az://container/a", None, Settings::default()).unwrap();
