@@ -16,8 +16,8 @@ const BEFORE: u64 = 4096;
 /// Reads the whole rows after a place, one or at most `most` bytes of them; `None` if there are none yet.
 ///
 /// # Errors
-/// [`Error::Unreadable`] for a source that is not the one that the place is in, for a row longer than
-/// [`MAX_ROW`], and [`papir_core::Error::Io`].
+/// [`Error::Unreadable`] for a source that is not the one that the place is in, [`Error::Line`] for a row
+/// longer than [`MAX_ROW`], and [`papir_core::Error::Io`].
 pub(super) fn arrived(
     path: &Path,
     format: Format,

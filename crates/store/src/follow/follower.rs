@@ -123,7 +123,8 @@ impl Follower {
     ///
     /// # Errors
     /// Errors of [`crate::update_delta()`]; [`crate::Error::Unreadable`] for a file or a slot that is not
-    /// the one that was followed, and for changes of a slot that do not state what happens to every key.
+    /// the one that was followed, for a database that was rolled back or built again meanwhile, and for
+    /// changes of a slot that do not state what happens to every key.
     /// Rows that were not published arrive again at the next call.
     pub fn step(&mut self, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Step> {
         let taken = self.take()?;

@@ -11,7 +11,7 @@ pub(super) const MAX_ROW: usize = 1 << 20;
 
 /// Length of the whole rows at the beginning of a text: up to the last line end, in CSV outside quotes. A
 /// row without a line end may still grow.
-pub(super) fn whole_rows(format: Format, text: &[u8]) -> usize {
+fn whole_rows(format: Format, text: &[u8]) -> usize {
     ends(format, text).last().unwrap_or(0)
 }
 

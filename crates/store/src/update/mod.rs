@@ -57,8 +57,8 @@ pub use rollback::{Earlier, RollbackOptions, rollback};
 ///
 /// # Errors
 /// Errors of the snapshot and of the file of changes, naming file and line; [`Error::Options`] for
-/// a snapshot without the ids of its keys; [`Error::Signed`] and [`Error::Checkpoint`]; errors of
-/// the scheme; and [`papir_core::Error::Io`].
+/// a snapshot without the ids of its keys, and if another program publishes meanwhile; [`Error::Signed`]
+/// and [`Error::Checkpoint`]; errors of the scheme; and [`papir_core::Error::Io`].
 pub fn update(
     options: &UpdateOptions,
     rng: &mut dyn CryptoRng,
