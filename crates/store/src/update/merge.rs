@@ -88,6 +88,7 @@ pub fn merge(
     let name = &base.metadata.name;
     sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
     let seal = |next: &Signed<'_>, sink: &mut SnapshotFile, rng: &mut dyn CryptoRng| {
+        // Nobody publishes a delta now, so that the log has no further leaf.
         refuse_published(file, &version, &Snapshot::version_in(file)?)?;
         let log = stored_log(file)?;
         let signing = sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;

@@ -2,7 +2,7 @@
 
 use papir_postgres::Login;
 use papir_store::remote::{Location, Settings};
-use papir_store::{FollowOptions, Follower, OnBadRow, SlotOptions, UpdateOptions};
+use papir_store::{FollowOptions, Follower, SlotOptions, UpdateOptions};
 
 use crate::common::{folder, keyed, refusal, source};
 
