@@ -2,6 +2,8 @@
 
 /// Longest JSON body that a client reads: 1 MiB.
 pub const JSON_BYTES: u64 = 1 << 20;
+/// Longest list of clients: 64 MiB, about 180,000 of them.
+pub const CLIENTS_BYTES: u64 = 64 << 20;
 /// Longest proof of a signed checkpoint: 512 KiB.
 pub const CHECKPOINT_BYTES: u64 = 1 << 19;
 /// Longest log of signed checkpoints: 64 MiB.

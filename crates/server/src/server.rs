@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use crate::admission::Ongoing;
 use crate::catalog::{Catalog, Database};
 use crate::clients::Worker;
 use crate::error::Error;
@@ -31,6 +32,8 @@ pub struct BoundServer {
     /// Dropped to stop accepting connections.
     stop: watch::Sender<()>,
     accepting: JoinHandle<()>,
+    /// The requests whose responses have not been sent whole.
+    requests: Ongoing,
     watching: JoinSet<()>,
     /// Prepares tickets until dropped.
     worker: Option<Worker>,
@@ -110,12 +113,13 @@ impl BoundServer {
         let protection = &config.protection;
         let timeouts = Timeouts { idle: protection.header_timeout, sending: config.body_timeout };
         let http = Http::new(router(&app), timeouts);
+        let requests = http.ongoing();
         let accepting = listen::serve(listener, tls, http, timeouts, protection.max_connections, stopped);
         let accepting = tokio::spawn(accepting);
         let watch = Watch::every(config.watch);
         let on_state = config.on_state.clone();
         let times = Times { lame_duck: config.lame_duck, stop_timeout: config.stop_timeout };
-        Ok(Self { app, address, hangup, watch, stop, accepting, watching, worker, on_state, times })
+        Ok(Self { app, address, hangup, watch, stop, accepting, requests, watching, worker, on_state, times })
     }
 
     /// The bound address and port; `None` for a Unix socket.
@@ -177,20 +181,21 @@ impl BoundServer {
         drop(self.stop);
         drop(self.watching);
         drop(self.worker);
-        timeout(stop_timeout, finish(&self.app, self.accepting)).await.unwrap_or_else(|_| {
+        let finished = finish(&self.requests, self.accepting, self.app.body_timeout);
+        timeout(stop_timeout, finished).await.unwrap_or_else(|_| {
             tracing::warn!("stopped before all requests were finished: the time for it is over");
             Ok(())
         })
     }
 }
 
-/// Waits until all connections are closed, or no request has been running for a `body_timeout`.
-async fn finish(app: &App, mut accepting: JoinHandle<()>) -> Result<(), Error> {
-    let interval = app.body_timeout.max(Duration::from_millis(100));
+/// Waits until all connections are closed, or no request is running at the end of an `interval`.
+async fn finish(requests: &Ongoing, mut accepting: JoinHandle<()>, interval: Duration) -> Result<(), Error> {
+    let interval = interval.max(Duration::from_millis(100));
     loop {
         match timeout(interval, &mut accepting).await {
             Ok(ended) => return ended.map_err(|error| abnormal("serving", error)),
-            Err(_) if app.queries.executor.is_idle() => {
+            Err(_) if !requests.is_active() => {
                 tracing::warn!("stopped with open connections that had no running request");
                 accepting.abort();
                 return Ok(());

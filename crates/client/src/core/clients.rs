@@ -75,8 +75,7 @@ impl Service {
 
     /// All clients of a database.
     pub(crate) async fn client_list(&self, io: &Io, path: &str) -> Result<Vec<ClientStatus>> {
-        let response = self.send(io, self.authorized(request(Method::Get, path))).await?;
-        let list: ClientList = self.success(path, response)?;
+        let list: ClientList = self.json_up_to(io, path, limit::CLIENTS_BYTES).await?;
         Ok(list.clients)
     }
 
@@ -96,7 +95,11 @@ impl Service {
     }
 
     fn success<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T> {
-        if response.is_success() { self.decode(path, response) } else { Err(self.refusal(path, response)) }
+        if response.is_success() {
+            self.decode(path, response, limit::JSON_BYTES)
+        } else {
+            Err(self.refusal(path, response))
+        }
     }
 }
 

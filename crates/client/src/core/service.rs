@@ -113,8 +113,13 @@ impl Service {
 
     /// Fetches JSON.
     pub(crate) async fn json<T: DeserializeOwned>(&self, io: &Io, path: &str) -> Result<T> {
-        let response = self.get(io, path, Accepted::UpTo(limit::JSON_BYTES)).await?;
-        self.decode(path, response)
+        self.json_up_to(io, path, limit::JSON_BYTES).await
+    }
+
+    /// Fetches JSON of at most `limit` bytes.
+    pub(crate) async fn json_up_to<T: DeserializeOwned>(&self, io: &Io, path: &str, limit: u64) -> Result<T> {
+        let response = self.get(io, path, Accepted::UpTo(limit)).await?;
+        self.decode(path, response, limit)
     }
 
     /// Fetches at most `limit` bytes of one version; `None` if the server has another version.
@@ -162,9 +167,14 @@ impl Service {
         Ok(found.ok_or_else(missing)? == version)
     }
 
-    /// The JSON of a successful response.
-    pub(crate) fn decode<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T> {
-        let bytes = self.body(path, response, limit::JSON_BYTES)?;
+    /// The JSON of a successful response, at most `limit` bytes.
+    pub(crate) fn decode<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        response: Response,
+        limit: u64,
+    ) -> Result<T> {
+        let bytes = self.body(path, response, limit)?;
         serde_json::from_slice(&bytes).map_err(|error| {
             unexpected(&self.url(path), format!("{error}: expected JSON of a papir service"))
         })

@@ -10,13 +10,16 @@ use tokio::sync::oneshot;
 
 use super::limiter::ClientSlot;
 use super::limits::ClientKey;
+use super::memory::HeldBytes;
 use super::places::{Place, Places};
 use super::queue::{Batchable, Queue};
-use super::uploads::UploadBytes;
+use super::turns::{Turn, Turns};
 use crate::error::Error;
 
 /// Upper bound on the advised retry delay, in seconds.
 const MAX_ADVICE: u64 = 60;
+/// Requests whose sessions are loaded at the same time.
+const LOADING: usize = 8;
 /// Largest number of batches that run at the same time, and of requests that wait.
 const MAX_REQUESTS: usize = 1 << 20;
 
@@ -45,7 +48,8 @@ pub(crate) struct Capacity {
 /// Limits waiting and running requests, and owns the threads that answer them.
 ///
 /// A request takes its place when its body is whole. If all places are taken, the client with the
-/// most places gives one up to a client with fewer.
+/// most places gives one up to a client with fewer. A request may first wait for a turn to load its
+/// client's session.
 ///
 /// A request starts at once if a thread pool is free and no batch with its key is running.
 /// Otherwise it waits, and is answered in a batch when a pool becomes free, or once enough wait for
@@ -53,6 +57,7 @@ pub(crate) struct Capacity {
 pub(crate) struct Executor<W: Work> {
     shared: Arc<Shared<W>>,
     places: Arc<Places>,
+    loading: Arc<Turns>,
     /// Cloned into the permit of every request that waits for an answer.
     pending: Arc<()>,
 }
@@ -93,14 +98,19 @@ struct Caller<T> {
 /// Permission for a request to wait and be answered. Released when dropped.
 pub(crate) struct Permit {
     _place: Place,
-    _held: Option<(ClientSlot, UploadBytes)>,
+    _held: Option<(ClientSlot, HeldBytes)>,
     _pending: Option<Arc<()>>,
 }
 
 impl Permit {
+    /// A permit for a place.
+    pub(super) fn of(place: Place) -> Self {
+        Self { _place: place, _held: None, _pending: None }
+    }
+
     /// Holds the client's slot and the memory of the body as long as the permit. A client that
     /// disconnects therefore cannot exceed its limits.
-    pub(crate) fn holding(self, client: ClientSlot, body: UploadBytes) -> Self {
+    pub(crate) fn holding(self, client: ClientSlot, body: HeldBytes) -> Self {
         Self { _held: Some((client, body)), ..self }
     }
 }
@@ -129,19 +139,19 @@ pub(crate) enum JobError {
     Displaced,
 }
 
-/// Reports whether any query is waiting or running, without keeping the executor alive.
+/// Reports whether any request is waiting or running, without keeping alive what it belongs to.
 #[derive(Clone)]
-pub(crate) struct QueryActivity(Weak<()>);
+pub(crate) struct Ongoing(Weak<()>);
 
-impl QueryActivity {
-    /// The activity of the requests that hold a clone of `pending`.
+impl Ongoing {
+    /// The requests that hold a clone of `pending`.
     pub(crate) fn of(pending: &Arc<()>) -> Self {
         Self(Arc::downgrade(pending))
     }
 
-    /// Returns whether any query is waiting or running.
+    /// Returns whether any request is waiting or running.
     pub(crate) fn is_active(&self) -> bool {
-        // The executor itself holds one reference.
+        // The owner of `pending` itself holds one reference.
         self.0.strong_count() > 1
     }
 }
@@ -171,17 +181,15 @@ impl<W: Work> Executor<W> {
             schedule: Mutex::new(schedule),
             last_request_ms: AtomicU64::new(0),
         };
-        Ok(Self { shared: Arc::new(shared), places: Places::new(capacity), pending: Arc::default() })
+        let places = Places::new(capacity);
+        let loading = Turns::of(Arc::clone(&places), LOADING);
+        Ok(Self { shared: Arc::new(shared), places, loading, pending: Arc::default() })
     }
 
     /// Returns a permit or, if this client must wait for others, the advised retry delay.
     pub(crate) fn admit(&self, client: &ClientKey) -> Result<Permit, Duration> {
-        let place = self.places.take(client).or_else(|| {
-            self.displace(client);
-            self.places.take(client)
-        });
-        let place = place.ok_or_else(|| self.retry_after())?;
-        Ok(Permit { _place: place, _held: None, _pending: None })
+        let place = self.places.take_or(client, |heavier| self.displace(heavier));
+        place.map(Permit::of).ok_or_else(|| self.retry_after())
     }
 
     /// Returns the advised retry delay if a request of this client would be refused now, so that it
@@ -191,15 +199,28 @@ impl<W: Work> Executor<W> {
         if full && self.places.heavier_than(client).is_none() { Err(self.retry_after()) } else { Ok(()) }
     }
 
-    /// Refuses the newest waiting request of the client with the most places, if it has more than
-    /// this one.
-    fn displace(&self, client: &ClientKey) {
-        let Some(heavier) = self.places.heavier_than(client) else { return };
-        let displaced = self.shared.schedule().queue.remove_newest(&heavier);
-        if let Some(Waiting { caller: Caller { permit, send }, .. }) = displaced {
-            drop(permit);
-            let _ = send.send(Err(JobError::Displaced));
-        }
+    /// Waits for a turn to load a session. Few are loaded at a time, since many threads would wait for
+    /// one disk.
+    ///
+    /// # Errors
+    /// [`JobError::Displaced`].
+    pub(crate) async fn loading(
+        &self,
+        client: &ClientKey,
+        permit: Permit,
+    ) -> Result<(Turn, Permit), JobError> {
+        self.loading.enter(client, permit).await
+    }
+
+    /// Refuses the newest waiting request of a client. Returns whether there was one.
+    fn displace(&self, client: &ClientKey) -> bool {
+        let displaced = self.shared.schedule().queue.remove_newest(client);
+        let Some(Waiting { caller: Caller { permit, send }, .. }) = displaced else {
+            return self.loading.displace(client);
+        };
+        drop(permit);
+        let _ = send.send(Err(JobError::Displaced));
+        true
     }
 
     /// Current load.
@@ -213,6 +234,7 @@ impl<W: Work> Executor<W> {
     }
 
     /// Returns whether no permit is held.
+    #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
         self.places.taken() == 0
     }
@@ -223,8 +245,8 @@ impl<W: Work> Executor<W> {
     }
 
     /// A handle that reports whether queries are waiting or running.
-    pub(crate) fn activity(&self) -> QueryActivity {
-        QueryActivity::of(&self.pending)
+    pub(crate) fn activity(&self) -> Ongoing {
+        Ongoing::of(&self.pending)
     }
 
     /// Queues `work` and waits for its answer.
@@ -485,6 +507,25 @@ mod tests {
             outcomes.push(one.await.unwrap());
         }
         assert_eq!(outcomes, [Ok(1), Err(JobError::Displaced)]);
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_sessions_makes_room_for_others() {
+        let executor = Arc::new(Executor::<Task>::new(size(LOADING + 1)).unwrap());
+        let load = || {
+            let (executor, permit) = (Arc::clone(&executor), executor.admit(&CLIENT).unwrap());
+            tokio::spawn(async move { executor.loading(&CLIENT, permit).await })
+        };
+        let mut flood: Vec<_> = (0..LOADING + 2).map(|_| load()).collect();
+        tokio::task::yield_now().await;
+        assert!(executor.admit(&CLIENT).is_err());
+        let _permit = executor.admit(&ClientKey::Others).unwrap();
+        let newest = flood.pop().unwrap();
+        assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Displaced));
+        let waiting = flood.pop().unwrap();
+        assert!(!waiting.is_finished());
+        drop(flood.pop().unwrap().await.unwrap().unwrap());
+        assert!(waiting.await.unwrap().is_ok());
     }
 
     #[tokio::test]

@@ -39,7 +39,7 @@ impl Places {
     }
 
     /// Takes a place; `None` if none is free.
-    pub(super) fn take(self: &Arc<Self>, client: &ClientKey) -> Option<Place> {
+    fn take(self: &Arc<Self>, client: &ClientKey) -> Option<Place> {
         let mut taken = self.lock();
         if taken.total >= self.capacity {
             return None;
@@ -47,6 +47,18 @@ impl Places {
         taken.total += 1;
         *taken.clients.entry(client.clone()).or_default() += 1;
         Some(Place { places: Arc::clone(self), client: client.clone() })
+    }
+
+    /// Takes a place, or one that `displace` frees. It is called with a client that has more places.
+    pub(super) fn take_or(
+        self: &Arc<Self>,
+        client: &ClientKey,
+        displace: impl FnOnce(&ClientKey) -> bool,
+    ) -> Option<Place> {
+        self.take(client).or_else(|| {
+            let displaced = self.heavier_than(client).is_some_and(|heavier| displace(&heavier));
+            if displaced { self.take(client) } else { None }
+        })
     }
 
     /// The client with the most places, if it has at least two more than `client`: it can give one

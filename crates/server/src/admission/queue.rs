@@ -1,6 +1,6 @@
 //! Request queue and batch selection.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::limits::ClientKey;
 
@@ -9,6 +9,8 @@ use super::limits::ClientKey;
 const MIN_LIMIT: usize = 4;
 /// Limit on the requests of one client in a batch, if others wait, too.
 const CLIENT_LIMIT: usize = 3;
+/// Most clients of which the last batch is remembered, unless more wait.
+const MAX_SERVED: usize = 1 << 12;
 
 /// Decides which requests may form a batch.
 pub(crate) trait Batchable: Sized {
@@ -30,17 +32,21 @@ pub(crate) trait Batchable: Sized {
 /// Waiting requests.
 ///
 /// Clients take turns: the first waiting request of every client comes before the second of any.
-/// Within a turn, the order is that of arrival. A batch consists of the next request that can start
+/// Within a turn, clients that were served less recently come first, then requests in the order of
+/// arrival. Otherwise the oldest requests of a flood would each be a first one. A batch consists of the next request that can start
 /// and following ones with its key. These may overtake requests with other keys, but only by one
 /// batch at a time: [`Batchable::fits`] bounds a batch.
 pub(super) struct Queue<W> {
     waiting: VecDeque<(u64, W)>,
     next: u64,
+    /// Clients, and the numbers of the batches that last served them.
+    served: HashMap<ClientKey, u64>,
+    batches: u64,
 }
 
 impl<W> Default for Queue<W> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), next: 0 }
+        Self { waiting: VecDeque::new(), next: 0, served: HashMap::new(), batches: 0 }
     }
 }
 
@@ -98,11 +104,24 @@ impl<W: Batchable> Queue<W> {
             }
             chosen.push(index);
         }
+        self.note_served(&chosen);
         Some((key, self.extract(&chosen)))
     }
 
     fn client(&self, index: usize) -> &ClientKey {
         self.waiting[index].1.client()
+    }
+
+    /// Records that the clients of these requests are served.
+    fn note_served(&mut self, positions: &[usize]) {
+        self.batches += 1;
+        for &position in positions {
+            self.served.insert(self.client(position).clone(), self.batches);
+        }
+        if self.served.len() > MAX_SERVED {
+            let waiting: HashSet<&ClientKey> = self.waiting.iter().map(|(_, work)| work.client()).collect();
+            self.served.retain(|client, _| waiting.contains(client));
+        }
     }
 
     /// Turns and positions of the requests with whose key a batch may start, in the order of their turns.
@@ -118,16 +137,16 @@ impl<W: Batchable> Queue<W> {
             }
         };
         let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
-        let mut order: Vec<(usize, usize)> = Vec::with_capacity(self.waiting.len());
+        let mut order: Vec<(usize, u64, usize)> = Vec::with_capacity(self.waiting.len());
         for (index, (_, work)) in self.waiting.iter().enumerate() {
             if may_start(work) {
                 let turn = turns.entry(work.client()).or_default();
-                order.push((*turn, index));
+                order.push((*turn, self.served.get(work.client()).copied().unwrap_or(0), index));
                 *turn += 1;
             }
         }
         order.sort_unstable();
-        order
+        order.into_iter().map(|(turn, _, index)| (turn, index)).collect()
     }
 
     /// Removes the requests at these positions, in this order.
@@ -149,6 +168,10 @@ mod tests {
     /// A request, two batches of which are answered at the same time.
     struct Twice;
 
+    /// A request of a client that is answered alone.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct One(ClientKey);
+
     /// A client, and the number of its request.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Turn(ClientKey, usize);
@@ -168,6 +191,20 @@ mod tests {
 
         fn client(&self) -> &ClientKey {
             &ClientKey::Local
+        }
+    }
+
+    impl Batchable for One {
+        fn batch_key(&self) -> usize {
+            0
+        }
+
+        fn fits<'a>(&'a self, _batch: impl Iterator<Item = &'a Self>) -> bool {
+            false
+        }
+
+        fn client(&self) -> &ClientKey {
+            &self.0
         }
     }
 
@@ -293,5 +330,35 @@ mod tests {
         assert_eq!(queue.remove_newest(&client(2)), None);
         let numbers: Vec<usize> = batch(&mut queue).into_iter().map(|(_, number)| number).collect();
         assert_eq!(numbers, [3, 4, 5, 6]);
+    }
+
+    /// Requests that are answered alone, of which each client sends the next when one is answered.
+    #[test]
+    fn clients_take_turns_between_batches_of_one() {
+        let mut queue = Queue::default();
+        let item = |client: u32| One(ClientKey::Address(std::net::Ipv4Addr::from(client).into()));
+        for _ in 0..100 {
+            queue.push(item(1));
+        }
+        queue.push(item(2));
+        queue.push(item(3));
+        let mut counts: HashMap<ClientKey, usize> = HashMap::new();
+        for _ in 0..30 {
+            let (_, batch) = queue.take_batch(&[]).unwrap();
+            let [one] = &batch[..] else { unreachable!("a batch of one") };
+            *counts.entry(one.0.clone()).or_default() += 1;
+            queue.push(one.clone());
+        }
+        assert!(counts.values().all(|count| *count == 10), "{counts:?}");
+    }
+
+    #[test]
+    fn few_clients_are_remembered() {
+        let mut queue = Queue::default();
+        for number in 0..3 * MAX_SERVED as u32 {
+            queue.push(One(ClientKey::Address(std::net::Ipv4Addr::from(number).into())));
+            queue.take_batch(&[]).unwrap();
+            assert!(queue.served.len() <= MAX_SERVED);
+        }
     }
 }

@@ -283,6 +283,13 @@ impl Database {
         self.count_of_base(queries) + self.delta.as_ref().map_or(0, |delta| delta.count(changes))
     }
 
+    /// Length in bytes of the answers to concatenated queries, or more.
+    pub(crate) fn answer_bytes(&self, body: &[u8]) -> usize {
+        let (queries, changes) = self.checked_parts(body);
+        let of_base = self.count_of_base(queries) * self.base.description.sizes.answer as usize;
+        of_base + self.delta.as_ref().map_or(0, |delta| delta.answer_bytes(changes))
+    }
+
     /// Number of concatenated queries to the snapshot.
     fn count_of_base(&self, queries: &[u8]) -> usize {
         queries.len() / self.each(queries)

@@ -71,6 +71,11 @@ impl ServedDelta {
         queries.len() / self.query_bytes()
     }
 
+    /// Length in bytes of the answers to concatenated queries.
+    pub(super) fn answer_bytes(&self, queries: &[u8]) -> usize {
+        self.count(queries) * self.description.sizes.answer as usize
+    }
+
     /// Memory that answering queries needs besides the delta.
     pub(super) fn footprint(&self, queries: &[u8]) -> u64 {
         let sizes = &self.description.sizes;

@@ -67,19 +67,17 @@ pub(super) fn make_room(
     rows.sort_by_key(|(_, row)| (row.queried, row.used));
     for limit in [Limit::OwnerFresh, Limit::Owner, Limit::Database] {
         let mut count = limit.count(&rows, new);
-        for (id, row) in rows.iter().filter(|(_, row)| limit.counts(row, new.owner)) {
+        let counted = rows.iter().filter(|(_, row)| limit.counts(row, new.owner));
+        for (id, row) in counted.filter(|(_, row)| removable_from(row) <= expiry) {
             if limit.holds(&count, quota) {
                 break;
-            }
-            if removable_from(row) > expiry {
-                return Err(delay(&rows, limit, new));
             }
             count.clients -= 1;
             count.bytes = count.bytes.saturating_sub(row.bytes());
             gone.push(*id);
         }
         if !limit.holds(&count, quota) {
-            return Err(MAX_ADVICE);
+            return Err(delay(&rows, limit, new, expiry));
         }
         rows.retain(|(id, _)| !gone.contains(id));
     }
@@ -133,10 +131,10 @@ fn removable_from(row: &Row) -> u64 {
 }
 
 /// The time until the next client can be removed.
-fn delay(rows: &[(ClientId, Row)], limit: Limit, new: &Row) -> Duration {
+fn delay(rows: &[(ClientId, Row)], limit: Limit, new: &Row, expiry: u64) -> Duration {
     let counted = rows.iter().filter(|(_, row)| limit.counts(row, new.owner));
-    let removable = counted.map(|(_, row)| removable_from(row).max(new.created)).min();
-    let wait = removable.map_or(MAX_ADVICE, |time| Duration::from_micros(time - new.created));
+    let next = counted.map(|(_, row)| removable_from(row)).filter(|time| *time > expiry).min();
+    let wait = next.map_or(MAX_ADVICE, |time| Duration::from_micros(time.saturating_sub(new.created)));
     wait.clamp(Duration::from_secs(1), MAX_ADVICE)
 }
 
@@ -193,6 +191,15 @@ mod tests {
         full[5].queried = false;
         assert_eq!(removed(&full, &new(10 * MINUTE)), Err(5 * 60));
         assert_eq!(removed(&full, &new(16 * MINUTE)), Ok(vec![5]));
+    }
+
+    #[test]
+    fn fresh_clients_keep_no_idle_ones() {
+        let mut full: Vec<Row> = (0..8).map(|owner| row(owner, 0, true)).collect();
+        full[5] = row(5, DAY, false);
+        assert_eq!(removed(&full, &row(9, DAY + MINUTE, false)), Ok(vec![0]));
+        full.iter_mut().for_each(|row| row.owner = [1; 16]);
+        assert_eq!(removed(&full[2..7], &row(1, DAY + MINUTE, false)), Ok(vec![0, 1]));
     }
 
     #[test]

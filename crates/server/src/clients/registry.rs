@@ -1,7 +1,7 @@
 //! The client registry: lookup, status and removal of clients.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use papir_core::erased::ErasedKeys;
@@ -36,10 +36,10 @@ pub(crate) struct Registry {
     /// Uploads that a request is writing to.
     pub(super) writing: Mutex<BTreeSet<ClientId>>,
     /// Bounds the threads that register clients.
-    pub(super) registering: Semaphore,
+    pub(super) registering: Arc<Semaphore>,
     /// Held while a scheme checks uploaded keys. Large keys need much memory, so that only one
     /// upload is checked at a time.
-    pub(super) accepting: tokio::sync::Mutex<()>,
+    pub(super) accepting: Arc<tokio::sync::Mutex<()>>,
     /// Held while keys from disk are parsed, for the same reason.
     pub(super) parsing: Mutex<()>,
     /// Tickets that clients requested and that are not prepared yet.
@@ -70,8 +70,8 @@ impl Registry {
             keys,
             cache: KeyCache::new(config.cached_bytes),
             writing: Mutex::default(),
-            registering: Semaphore::new(REGISTERING),
-            accepting: tokio::sync::Mutex::new(()),
+            registering: Arc::new(Semaphore::new(REGISTERING)),
+            accepting: Arc::default(),
             parsing: Mutex::default(),
             demanded: Mutex::default(),
             notify: WorkerNotify::default(),
@@ -144,7 +144,10 @@ impl Registry {
     /// Removes a client with its keys and tickets. Returns whether it existed.
     pub(super) fn remove(&self, database: &str, id: ClientId) -> Result<bool, StoreError> {
         let found = self.store.remove(database, id)?;
-        self.forget(id);
+        // A client of another database keeps its keys.
+        if found {
+            self.forget(id);
+        }
         Ok(found)
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use papir_core::Progress;
 
-use crate::admission::QueryActivity;
+use crate::admission::Ongoing;
 
 /// Interval at which the worker checks whether queries are still running.
 pub(super) const POLL_QUERIES: Duration = Duration::from_millis(3);
@@ -18,14 +18,14 @@ const WAITS: u32 = 9;
 
 /// Lets queries go first, except in the worker's share of the time.
 pub(super) struct Turns<'a> {
-    queries: &'a QueryActivity,
+    queries: &'a Ongoing,
     stopping: &'a AtomicBool,
     /// Start of the current turn of work.
     since: Mutex<Instant>,
 }
 
 impl<'a> Turns<'a> {
-    pub(super) fn new(queries: &'a QueryActivity, stopping: &'a AtomicBool) -> Self {
+    pub(super) fn new(queries: &'a Ongoing, stopping: &'a AtomicBool) -> Self {
         Self { queries, stopping, since: Mutex::new(Instant::now()) }
     }
 
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn the_worker_has_a_tenth_of_the_time_while_queries_run() {
         let (pending, stopping) = (Arc::new(()), AtomicBool::new(false));
-        let queries = QueryActivity::of(&pending);
+        let queries = Ongoing::of(&pending);
         let turns = Turns::new(&queries, &stopping);
         let waited = |work: Duration| {
             thread::sleep(work);

@@ -48,9 +48,11 @@ impl Registry {
         owner: Owner,
         length: u64,
     ) -> Result<ClientStatus, ClientError> {
-        let _turn = self.registering.acquire().await;
+        let turn = Arc::clone(&self.registering).acquire_owned().await;
         let (registry, to) = (Arc::clone(self), Arc::clone(database));
         let adding = tokio::task::spawn_blocking(move || {
+            // Held here: a client that disconnects does not end this.
+            let _turn = turn;
             let (id, row) = registry.add(&to, owner, length)?;
             Ok(registry.status(&to, id, &row)?)
         });
@@ -109,9 +111,12 @@ impl Registry {
         if status.uploaded_bytes < status.keys_bytes {
             return Ok(status);
         }
-        let _accepting = self.accepting.lock().await;
+        let turn = Arc::clone(&self.accepting).lock_owned().await;
         let (registry, to) = (Arc::clone(self), Arc::clone(database));
-        let accepting = tokio::task::spawn_blocking(move || registry.accept(&to, id));
+        let accepting = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            registry.accept(&to, id)
+        });
         accepting.await.map_err(|_| ClientError::Internal)?
     }
 

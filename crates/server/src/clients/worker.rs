@@ -17,7 +17,7 @@ use super::row::{Owner, Row, Stage};
 use super::tables::Result;
 use super::tickets::window;
 use super::turns::{POLL_QUERIES, Turns};
-use crate::admission::{QueryActivity, catch_panic};
+use crate::admission::{Ongoing, catch_panic};
 use crate::catalog::{Catalog, Database};
 use crate::error::Error;
 
@@ -51,7 +51,7 @@ impl Worker {
     pub(crate) fn start(
         catalog: &Arc<Catalog>,
         registry: &Arc<Registry>,
-        queries: QueryActivity,
+        queries: Ongoing,
         threads: usize,
     ) -> std::result::Result<Self, Error> {
         let pool = rayon::ThreadPoolBuilder::new()
@@ -98,7 +98,7 @@ impl Drop for Worker {
 struct State {
     catalog: Weak<Catalog>,
     registry: Weak<Registry>,
-    queries: QueryActivity,
+    queries: Ongoing,
     stopping: Arc<AtomicBool>,
     pool: rayon::ThreadPool,
     /// Clients for whose keys no ticket could be prepared, and when.
@@ -131,15 +131,32 @@ impl Wanted {
 
 /// Urgency of a wanted ticket; the smallest value comes first.
 ///
-/// Tickets that clients requested come first. Owners take turns, however many clients they have.
-/// Among the clients of an owner, those with the fewest tickets come first, then those that have
-/// waited longest.
+/// Owners take turns, however many clients they have, and whatever these request. Tickets that the
+/// clients of an owner requested come before its others, then those of the clients with the fewest
+/// tickets, then of those that have waited longest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Urgency {
-    not_demanded: bool,
     owners_last_round: u64,
+    not_demanded: bool,
     tickets_ready: u64,
     last_round: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Urgency;
+
+    #[test]
+    fn requested_tickets_come_first_in_the_turn_of_their_owner() {
+        let urgency = |owners_last_round, not_demanded| Urgency {
+            owners_last_round,
+            not_demanded,
+            tickets_ready: 0,
+            last_round: 0,
+        };
+        assert!(urgency(1, true) < urgency(2, false), "another owner waits longer");
+        assert!(urgency(1, false) < urgency(1, true));
+    }
 }
 
 impl State {
@@ -265,8 +282,8 @@ impl State {
                     continue;
                 };
                 let urgency = Urgency {
-                    not_demanded: !demanded,
                     owners_last_round: self.owners.get(&row.owner).copied().unwrap_or(0),
+                    not_demanded: !demanded,
                     tickets_ready: number.saturating_sub(row.next_ticket),
                     last_round: self.prepared.get(id).copied().unwrap_or(0),
                 };

@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Problem;
-use crate::admission::UploadBytes;
+use crate::admission::HeldBytes;
 
 /// Bytes of a refused body that are read and discarded, so that a client that is still sending can
 /// receive the response. The connection of a longer body is closed.
@@ -17,13 +17,13 @@ const DRAINED: usize = 16 << 20;
 const GRACE: Duration = Duration::from_secs(5);
 /// Slowest accepted rate of a body, in bytes a second.
 const MIN_RATE: f64 = 4096.0;
-/// Advised retry delay while bodies fill the memory.
-const FULL_ADVICE: Duration = Duration::from_secs(1);
+/// Advised retry delay while bodies or answers fill the memory.
+pub(super) const FULL_ADVICE: Duration = Duration::from_secs(1);
 
 /// A whole body, and the memory that it holds.
 pub(super) struct Whole {
     pub(super) bytes: Vec<u8>,
-    pub(super) held: UploadBytes,
+    pub(super) held: HeldBytes,
 }
 
 /// Reads a body of at most `limit` bytes within `time`, and counts its bytes in `held`.
@@ -31,7 +31,7 @@ pub(super) async fn read(
     mut body: Body,
     limit: usize,
     time: Duration,
-    held: UploadBytes,
+    held: HeldBytes,
 ) -> Result<Whole, Problem> {
     let announced = body.size_hint().lower();
     if announced > limit as u64 {
@@ -108,16 +108,16 @@ mod tests {
     use tokio::time::{Sleep, sleep};
 
     use super::*;
-    use crate::admission::{ClientKey, Uploads};
+    use crate::admission::{ClientKey, Memory};
 
-    async fn read_into(uploads: &Arc<Uploads>, body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
+    async fn read_into(uploads: &Arc<Memory>, body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
         let held = uploads.begin(ClientKey::Local);
         read(body, limit, Duration::from_secs(60), held).await.map(|whole| whole.bytes)
     }
 
     #[tokio::test]
     async fn bodies_up_to_the_limit_are_accepted() {
-        let uploads = Uploads::new(8);
+        let uploads = Memory::new(8);
         assert_eq!(read_into(&uploads, Body::from(vec![7; 8]), 8).await.unwrap(), vec![7; 8]);
         let long = read_into(&uploads, Body::from(vec![7; 9]), 8).await;
         assert!(matches!(long, Err(Problem::TooLong { limit: 8 })));
@@ -126,7 +126,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_beyond_the_memory_is_refused() {
-        let uploads = Uploads::new(8);
+        let uploads = Memory::new(8);
         let refused = read_into(&uploads, Body::from(vec![7; 9]), 100).await;
         assert!(matches!(refused, Err(Problem::Busy { .. })));
         assert_eq!(uploads.bytes(), 0);
@@ -161,7 +161,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_trickles_is_refused() {
         for (bytes, accepted) in [(1, false), (8192, true)] {
-            let uploads = Uploads::new(1 << 20);
+            let uploads = Memory::new(1 << 20);
             let begin = tokio::time::Instant::now();
             let body = Body::new(Trickle { bytes, parts: 20, wait: Box::pin(sleep(Duration::ZERO)) });
             let outcome = read_into(&uploads, body, 1 << 20).await;

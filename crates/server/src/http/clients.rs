@@ -104,6 +104,8 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
         (status = 409, description = "`wrong_version`: the version is not the newest", body = ErrorBody,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
+        (status = 429, description = "`busy`: the server is at capacity, and the request names a version", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
         (status = 500, description = "`internal`", body = ErrorBody),
         (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
@@ -111,19 +113,16 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
 )]
 async fn show(
     State(app): State<Arc<App>>,
+    Extension(key): Extension<ClientKey>,
     path: ClientPath,
     headers: HeaderMap,
 ) -> Result<Json<ClientStatus>, Problem> {
     let (Registration { database, registry }, id) = client(&app, path)?;
     check_version(&database, &headers)?;
-    let names_version = named_version(&headers)?.is_some();
-    blocking(move || {
-        if names_version {
-            registry.check_keys(&database, id)?;
-        }
-        registry.show(&database, id).map(Json)
-    })
-    .await
+    if named_version(&headers)?.is_some() {
+        app.queries.check_keys(&registry, &database, (&key, id)).await?;
+    }
+    blocking(move || registry.show(&database, id).map(Json)).await
 }
 
 /// Remove a client with its keys and tickets.

@@ -4,7 +4,7 @@
 //! connection forever. Connections are therefore served by hyper directly.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::Router;
@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::tracked_body::TrackedBody;
+use crate::admission::Ongoing;
 use crate::listen::{Activity, Exchange, Peer, Protocol, Timeouts};
 
 /// Time for an expired connection to shut down.
@@ -32,11 +33,18 @@ const HEADER_BYTES: u32 = 32 << 10;
 pub(crate) struct Http {
     router: Router,
     timeouts: Timeouts,
+    /// Cloned into every request until its response is sent.
+    requests: Arc<()>,
 }
 
 impl Http {
     pub(crate) fn new(router: Router, timeouts: Timeouts) -> Self {
-        Self { router, timeouts }
+        Self { router, timeouts, requests: Arc::default() }
+    }
+
+    /// A handle that reports whether requests are running.
+    pub(crate) fn ongoing(&self) -> Ongoing {
+        Ongoing::of(&self.requests)
     }
 
     fn builder(&self) -> Builder<TokioExecutor> {
@@ -60,7 +68,8 @@ impl Protocol for Http {
         mut stopped: watch::Receiver<()>,
     ) {
         let builder = self.builder();
-        let service = service(self.router.clone(), peer, Arc::clone(&activity));
+        let service =
+            service(self.router.clone(), peer, Arc::clone(&activity), Arc::downgrade(&self.requests));
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let expired = activity.expired(&self.timeouts);
@@ -88,6 +97,7 @@ fn service(
     router: Router,
     peer: Peer,
     activity: Arc<Activity>,
+    requests: Weak<()>,
 ) -> impl Service<
     Request<Incoming>,
     Response = Response<TrackedBody>,
@@ -97,9 +107,9 @@ fn service(
     let routes = TowerToHyperService::new(router);
     service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        let tracked = activity.begin(exchange(request.version()));
+        let tracked = (activity.begin(exchange(request.version())), requests.upgrade());
         let answering = routes.call(request);
-        async move { Ok(answering.await?.map(|body| TrackedBody::new(body, tracked))) }
+        async move { Ok(TrackedBody::of(answering.await?, tracked)) }
     })
 }
 

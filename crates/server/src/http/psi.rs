@@ -118,10 +118,10 @@ async fn evaluate(
         body::drain(body, app.body_timeout).await;
         return Err(QueryError::WrongVersion { current }.into());
     }
-    let held = app.uploads.begin(client);
+    let held = app.uploads.begin(client.clone());
     let Whole { bytes: blinded, held: _held } = body::read(body, BODY_BYTES, app.body_timeout, held).await?;
     let elements = blinded.len() / ELEMENT_BYTES;
-    let evaluated = psi.evaluate(set, blinded).await?;
+    let evaluated = psi.evaluate(&client, set, blinded).await?;
     tracing::info!(elements, "evaluated");
     Ok(([version_header(current)], [(header::CONTENT_TYPE, BINARY)], evaluated).into_response())
 }

@@ -11,10 +11,11 @@ use papir_protocol::ErrorBody;
 use tokio::task::spawn_blocking;
 use tracing::Span;
 
-use super::body::{self, Whole};
+use super::body::{self, FULL_ADVICE, Whole};
 use super::headers::{BINARY, NamePath, credentials, database_name, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
+use super::tracked_body::Held;
 use crate::admission::{ClientKey, ClientSlot};
 use crate::catalog::{Candidates, QueryError};
 use crate::clients::Credentials;
@@ -147,6 +148,12 @@ async fn answer(
     app.metrics.received(candidates.name(), queries.len());
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
+    let mut held = app.answers.begin(client.clone());
+    if !held.grow(target.database.answer_bytes(&queries)) {
+        return Err(Problem::Busy { after: FULL_ADVICE });
+    }
     let answers = app.queries.answer(permit, target, (client, credentials), queries).await?;
-    Ok(([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response())
+    let mut response = ([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response();
+    response.extensions_mut().insert(Held::from(held));
+    Ok(response)
 }

@@ -1,33 +1,57 @@
 //! Response bodies that report their progress.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
+use crate::admission::HeldBytes;
 use crate::listen::RequestActivity;
 
 /// Largest piece passed on at once. The next one is requested only when the peer has made room,
 /// which shows that it is receiving the response.
 const PIECE: usize = 64 << 10;
 
-/// A response body that keeps its request active until it is sent.
+/// Memory that a response holds until it is sent, as an extension of it.
+#[derive(Clone)]
+pub(super) struct Held {
+    _bytes: Arc<HeldBytes>,
+}
+
+impl From<HeldBytes> for Held {
+    fn from(bytes: HeldBytes) -> Self {
+        Self { _bytes: Arc::new(bytes) }
+    }
+}
+
+/// A response body that keeps its request active, and its memory counted, until it is sent.
 pub(crate) struct TrackedBody {
     body: Body,
     /// Data of the body that is not passed on yet.
     rest: Bytes,
     request: RequestActivity,
+    _running: Option<Arc<()>>,
+    _held: Option<Held>,
 }
 
 impl TrackedBody {
-    pub(crate) fn new(body: Body, mut request: RequestActivity) -> Self {
+    /// Tracks the body of a response. A clone of `running` is held as long.
+    pub(super) fn of(
+        mut response: Response,
+        (mut request, running): (RequestActivity, Option<Arc<()>>),
+    ) -> axum::http::Response<Self> {
         request.send();
-        Self { body, rest: Bytes::new(), request }
+        let held = response.extensions_mut().remove();
+        response.map(|body| Self { body, rest: Bytes::new(), request, _running: running, _held: held })
     }
 
     fn piece(&mut self) -> Frame<Bytes> {
-        Frame::data(self.rest.split_to(self.rest.len().min(PIECE)))
+        let piece = self.rest.split_to(self.rest.len().min(PIECE));
+        self.request.passed(piece.len());
+        Frame::data(piece)
     }
 }
 
@@ -80,8 +104,9 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_passed_on_in_pieces() {
         let all: Vec<u8> = (0..PIECE * 2 + 7).map(|i| i as u8).collect();
+        let response = Response::new(Body::from(all.clone()));
         let mut body =
-            TrackedBody::new(Body::from(all.clone()), Activity::new().begin(Exchange::Multiplexed));
+            TrackedBody::of(response, (Activity::new().begin(Exchange::Multiplexed), None)).into_body();
         let (mut sizes, mut taken) = (Vec::new(), Vec::new());
         while !body.is_end_stream() {
             assert_eq!(body.size_hint().exact(), Some((all.len() - taken.len()) as u64));

@@ -9,6 +9,9 @@ use tokio::sync::Notify;
 /// Origin of all timestamps in this module.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
+/// Slowest rate at which a peer may receive a response, in bytes a second.
+const MIN_RATE: u64 = 4096;
+
 /// Time limits for a connection that waits for its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timeouts {
@@ -49,6 +52,15 @@ struct Transfer {
     since: u64,
     /// Time at which the peer last accepted more of it.
     moved: AtomicU64,
+    /// Bytes that were passed on.
+    passed: AtomicU64,
+}
+
+impl Transfer {
+    /// The time by which a peer that receives [`MIN_RATE`] has all bytes that were passed on.
+    fn due(&self) -> u64 {
+        self.since + self.passed.load(Ordering::Relaxed) * 1000 / MIN_RATE
+    }
 }
 
 /// A request, from its headers to the last byte of its response.
@@ -121,13 +133,19 @@ impl Activity {
         if self.is_answering() {
             return None;
         }
-        let slowest = self.sending().iter().map(|transfer| transfer.moved.load(Ordering::Relaxed)).min();
+        let (slowest, due) = {
+            let sending = self.sending();
+            let slowest = sending.iter().map(|transfer| transfer.moved.load(Ordering::Relaxed)).min();
+            (slowest, sending.iter().map(|transfer| transfer.due()).min())
+        };
         let (since, allowed) = match slowest {
             Some(moved) => (moved, timeouts.sending),
             None => (self.idle_since.load(Ordering::Relaxed), timeouts.idle),
         };
         let wrote = self.wrote.load(Ordering::Relaxed);
         let since = if self.serial.load(Ordering::Relaxed) { since.max(wrote) } else { since };
+        // A peer that takes a byte now and then would hold the response forever.
+        let since = due.map_or(since, |due| since.min(due));
         Some(allowed.saturating_sub(Duration::from_millis(now().saturating_sub(since))))
     }
 
@@ -152,11 +170,19 @@ impl RequestActivity {
     /// Records that the response is ready and only needs to be sent.
     pub(crate) fn send(&mut self) {
         let now = now();
-        let transfer = Arc::new(Transfer { since: now, moved: AtomicU64::new(now) });
+        let transfer =
+            Arc::new(Transfer { since: now, moved: AtomicU64::new(now), passed: AtomicU64::new(0) });
         // Added before `answering` falls, so that the connection never looks idle in between.
         self.activity.sending().push(Arc::clone(&transfer));
         self.activity.answering.fetch_sub(1, Ordering::SeqCst);
         self.transfer = Some(transfer);
+    }
+
+    /// Records that bytes of the response were passed on.
+    pub(crate) fn passed(&self, bytes: usize) {
+        if let Some(transfer) = &self.transfer {
+            transfer.passed.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
     }
 
     /// Records that the peer accepted more of the response.
@@ -219,6 +245,22 @@ mod tests {
         assert!(activity.sending_since(Duration::from_secs(600)).is_none());
         let _answering = activity.begin(Exchange::Multiplexed);
         assert!(activity.sending_since(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_response_that_trickles_expires() {
+        let brief = Timeouts { sending: Duration::from_millis(20), ..TIMEOUTS };
+        let activity = Activity::new();
+        let mut request = activity.begin(Exchange::Serial);
+        request.send();
+        std::thread::sleep(Duration::from_millis(30));
+        request.moved();
+        activity.wrote();
+        assert_eq!(activity.left(&brief), Some(Duration::ZERO), "it moves, but has hardly begun");
+        request.passed(MIN_RATE as usize * 60);
+        request.moved();
+        activity.wrote();
+        assert!(activity.left(&brief).is_some_and(|left| !left.is_zero()), "fast enough");
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::NoServerSessionStorage;
 use tokio_rustls::rustls::{self, InconsistentKeys};
 
 use super::client_files::ClientFiles;
@@ -67,6 +68,11 @@ impl TlsFiles {
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_single_cert(chain, private).map_err(|error| self.blame(error))?;
+        if self.clients.is_some() {
+            // A resumed session has the certificate of the first one, which may have ended since.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Pair { config: Arc::new(config), expiry })
     }

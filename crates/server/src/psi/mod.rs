@@ -10,9 +10,8 @@ use papir_lookup::psi::Kind;
 use papir_oprf::Key;
 use papir_store::psi::{PsiSet, PsiSummary};
 use rayon::ThreadPool;
-use tokio::sync::Semaphore;
 
-use crate::admission::answer_pool;
+use crate::admission::{ClientKey, Turns, answer_pool};
 use crate::catalog::{Catalog, DatabaseConfig, Identity, QueryError};
 use crate::error::Error;
 
@@ -28,10 +27,7 @@ pub(crate) struct Psi {
     /// The file at the last load, successful or not.
     seen: Mutex<Option<Identity>>,
     pool: Arc<ThreadPool>,
-    /// Permits of running evaluations.
-    running: Arc<Semaphore>,
-    /// Permits of running and waiting evaluations.
-    admitted: Arc<Semaphore>,
+    turns: Arc<Turns>,
 }
 
 /// One loaded version of the set.
@@ -87,12 +83,9 @@ impl Psi {
     pub(crate) fn open(path: &Path, threads: usize, concurrent: usize, queued: usize) -> Result<Self, Error> {
         let seen = Mutex::new(Identity::of(path));
         let set = RwLock::new(Arc::new(ServedSet::new(load(path)?)));
-        let running = concurrent.clamp(1, Semaphore::MAX_PERMITS / 2);
-        let admitted = running + queued.min(Semaphore::MAX_PERMITS / 2);
         let pool = Arc::new(answer_pool(threads)?);
-        let [running, admitted] = [running, admitted].map(|permits| Arc::new(Semaphore::new(permits)));
-        let name = DatabaseConfig::new(path, None).name;
-        Ok(Self { path: path.to_owned(), name, set, seen, pool, running, admitted })
+        let (name, turns) = (DatabaseConfig::new(path, None).name, Turns::new(concurrent, queued));
+        Ok(Self { path: path.to_owned(), name, set, seen, pool, turns })
     }
 
     /// The set's name.
@@ -153,19 +146,23 @@ impl Psi {
         Arc::clone(&self.set.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Evaluates concatenated blinded elements with the key of `set`.
+    /// Evaluates concatenated blinded elements of a client with the key of `set`, in its turn.
     ///
     /// # Errors
     /// [`PsiError`].
-    pub(crate) async fn evaluate(&self, set: Arc<ServedSet>, blinded: Vec<u8>) -> Result<Vec<u8>, PsiError> {
-        let admitted = Arc::clone(&self.admitted)
-            .try_acquire_owned()
-            .map_err(|_| PsiError::Busy { retry_after: BUSY_ADVICE })?;
-        let running = Arc::clone(&self.running).acquire_owned().await.map_err(|_| PsiError::Aborted)?;
+    pub(crate) async fn evaluate(
+        &self,
+        client: &ClientKey,
+        set: Arc<ServedSet>,
+        blinded: Vec<u8>,
+    ) -> Result<Vec<u8>, PsiError> {
+        const BUSY: PsiError = PsiError::Busy { retry_after: BUSY_ADVICE };
+        let permit = self.turns.admit(client).ok_or(BUSY)?;
+        let turn = self.turns.enter(client, permit).await.map_err(|_| BUSY)?;
         let (pool, current) = (Arc::clone(&self.pool), set.version());
         let evaluating = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if the client disconnects.
-            let _permits = (admitted, running);
+            let _turn = turn;
             pool.install(|| set.key.evaluate(&blinded))
         });
         let evaluated = evaluating.await.map_err(|_| PsiError::Aborted)?;

@@ -9,7 +9,7 @@ use tracing::Span;
 use super::config::QueryObserver;
 use crate::admission::{Batchable, Capacity, ClientKey, Executor, JobError, Permit, Work, catch_panic};
 use crate::catalog::{Database, Queries, QueryError, Target};
-use crate::clients::{self, ClientError, Credentials, Registry};
+use crate::clients::{self, ClientError, ClientId, Credentials, Registry};
 use crate::error::Error;
 use crate::metrics::{Metrics, Stage};
 use crate::traces;
@@ -104,12 +104,32 @@ impl QueryService {
             since: Instant::now(),
         };
         let (request, permit) = self.with_session(request, permit).await?;
-        match self.executor.run(permit, request).await {
-            Err(JobError::Displaced) => {
-                Err(AnswerError::Displaced { retry_after: self.executor.retry_after() })
-            }
-            outcome => outcome?,
+        self.executor.run(permit, request).await.map_err(|error| self.refused(error))?
+    }
+
+    fn refused(&self, error: JobError) -> AnswerError {
+        match error {
+            JobError::Displaced => AnswerError::Displaced { retry_after: self.executor.retry_after() },
+            other => other.into(),
         }
+    }
+
+    /// Loads the keys of a client into the cache, in its turn.
+    pub(crate) async fn check_keys(
+        &self,
+        registry: &Arc<Registry>,
+        database: &Arc<Database>,
+        (client, id): (&ClientKey, ClientId),
+    ) -> Result<(), AnswerError> {
+        let permit = self.executor.admit(client);
+        let permit = permit.map_err(|retry_after| AnswerError::Displaced { retry_after })?;
+        let held = self.executor.loading(client, permit).await.map_err(|error| self.refused(error))?;
+        let (registry, database) = (Arc::clone(registry), Arc::clone(database));
+        let checking = tokio::task::spawn_blocking(move || {
+            let _held = held;
+            registry.check_keys(&database, id)
+        });
+        Ok(checking.await.map_err(|_| AnswerError::Aborted)??)
     }
 
     /// Loads the keys of the request's client into the cache, and takes the request's tickets. This
@@ -122,7 +142,10 @@ impl QueryService {
             return Ok((request, permit));
         }
         let permit = self.executor.mark_pending(permit);
+        let turn = self.executor.loading(&request.client, permit).await;
+        let (turn, permit) = turn.map_err(|error| self.refused(error))?;
         let loading = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
             let tickets = request.span.in_scope(|| catch_panic(|| request.session()))??;
             Ok((Request { tickets, ..request }, permit))
         });

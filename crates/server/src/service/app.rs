@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::answering::QueryService;
 use super::config::ServerConfig;
 use super::protection::Guard;
-use crate::admission::{Capacity, Uploads};
+use crate::admission::{Capacity, Memory};
 use crate::catalog::{Catalog, MAX_PREVIOUS};
 use crate::clients::Registry;
 use crate::error::Error;
@@ -25,7 +25,9 @@ pub(crate) struct App {
     pub(crate) psi: Option<Psi>,
     pub(crate) metrics: Arc<Metrics>,
     /// Memory for request bodies.
-    pub(crate) uploads: Arc<Uploads>,
+    pub(crate) uploads: Arc<Memory>,
+    /// Memory for answers until they are sent.
+    pub(crate) answers: Arc<Memory>,
     pub(crate) body_timeout: Duration,
     /// Set once the service is to stop.
     pub(crate) stopping: AtomicBool,
@@ -61,7 +63,8 @@ impl App {
             registry,
             psi,
             metrics,
-            uploads: Uploads::new(config.max_upload_bytes),
+            uploads: Memory::new(config.max_upload_bytes),
+            answers: Memory::new(config.max_upload_bytes),
             body_timeout: config.body_timeout,
             stopping: AtomicBool::new(false),
             on_trace: config.on_trace.clone(),

@@ -1,16 +1,23 @@
 //! Services that ask clients for a certificate.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::secured::{Authority, exchange, pair};
+use crate::support::secured::{Authority, dial, exchange, pair};
 use crate::support::transports::{AnyConnection, AsyncConnection};
 use crate::support::{Running, config, indexed, record};
 use papir_client::{Connection, Error, Identity, Options};
 use papir_server::{ClientFiles, Protection, ReloadHandle, Server, ServerConfig, TlsFiles};
 use rcgen::date_time_ymd;
 use tempfile::TempDir;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned};
 
 /// A service's authority and the one of its clients, which sign certificates in one folder.
 struct World {
@@ -164,6 +171,34 @@ fn authorities_are_replaced_on_reload() {
     fs::write(authorities, "damaged").unwrap();
     reload(&server.handle);
     assert!(world.get(&server, Some(&new)).is_ok(), "the previous authorities stay");
+}
+
+/// A resumed session would skip the check of the certificate, which may have ended meanwhile.
+#[test]
+fn every_connection_presents_its_certificate_again() {
+    let world = World::new();
+    let server = start(&world.files(false));
+    let own = world.client(&world.clients, 1, 2100);
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(world.service.root()).unwrap()).unwrap();
+    for version in [&TLS13, &TLS12] {
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let builder = builder.with_protocol_versions(&[version]).unwrap();
+        let chain = vec![CertificateDer::from_pem_file(&own.certificate).unwrap()];
+        let key = PrivateKeyDer::from_pem_file(&own.key).unwrap();
+        let config = builder.with_root_certificates(roots.clone()).with_client_auth_cert(chain, key).unwrap();
+        let config = Arc::new(config);
+        for _ in 0..3 {
+            let name = ServerName::try_from("localhost").unwrap();
+            let connection = ClientConnection::new(Arc::clone(&config), name).unwrap();
+            let mut stream = StreamOwned::new(connection, dial(server.address));
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).unwrap();
+            assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+            assert_eq!(stream.conn.handshake_kind(), Some(HandshakeKind::Full), "{version:?}");
+        }
+    }
 }
 
 #[tokio::test]

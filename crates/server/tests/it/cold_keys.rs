@@ -1,5 +1,7 @@
 //! Large keys that are not in memory delay their own client only.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
@@ -35,6 +37,37 @@ fn ask(server: &Running, id: String, query: Vec<u8>) -> Reply {
 fn check(server: &Running, client: &Client, (query, index): (Query, u64), reply: &Reply) {
     assert_eq!(reply.status, 200, "{}: {:?}", server.url(), String::from_utf8_lossy(&reply.body));
     assert_eq!(client.client.extract(query.secret, &reply.body).unwrap(), [record(index)]);
+}
+
+/// A client that leaves must not let others begin: each check of large keys needs much memory.
+#[test]
+fn keys_are_checked_one_at_a_time_even_if_their_client_leaves() {
+    let directory = TempDir::new().unwrap();
+    let (latch, armed) = (Latch::default(), Arc::new(AtomicBool::new(true)));
+    let fault = Fault::ColdKeys(armed, latch.clone());
+    let inner = prepared_stateful(50_000, 1);
+    let table = Database::new("table", Box::new(FaultyDatabase { inner, scheme: 0xfff0, fault }), None);
+    let server = start_with(registry(directory.path()), table);
+    let [mut leaving, mut staying] = [(); 2].map(|()| unregistered(&server));
+    leaving.begin();
+    staying.begin();
+    let head = format!(
+        "PATCH /v1/databases/table/clients/{}/keys HTTP/1.1\r\nhost: x\r\npapir-upload-offset: 0\r\n\
+         content-length: {}\r\n\r\n",
+        leaving.id,
+        leaving.keys.len()
+    );
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.write_all(&[head.as_bytes(), &leaving.keys].concat()).unwrap();
+    latch.wait_for(1);
+    drop(stream);
+    scope(|scope| {
+        let checked = scope.spawn(move || staying.part(0, staying.keys.len()));
+        sleep(Duration::from_millis(300));
+        assert_eq!(latch.count(), 1, "the first check still runs");
+        latch.release();
+        assert_eq!(checked.join().unwrap().json()["status"], "registered");
+    });
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use crate::support::canned::{Canned, CannedServer};
+use crate::support::clients::{clients_url, registered, registry, start};
 use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{Reply, Running, config, get, indexed, lookup};
-use papir_client::{Error, Options, Pin};
+use papir_client::{Error, Options, Pin, Registrations};
 use papir_core::Error as CoreError;
 use papir_protocol::ErrorBody;
+use tempfile::TempDir;
 
 over_both_transports! {
     a_lying_hint_repeats_no_request,
@@ -79,6 +81,20 @@ impl TamperingServer {
         let error = connection.get_index(3).unwrap_err();
         (error, self.server.count("POST"))
     }
+}
+
+#[test]
+fn a_list_of_many_clients_is_read() {
+    let directory = TempDir::new().unwrap();
+    let server = start(registry(directory.path()));
+    let _client = registered(&server);
+    let mut list = get(&clients_url(&server)).json();
+    list["clients"] = vec![list["clients"][0].clone(); 4000].into();
+    let body = serde_json::to_vec(&list).unwrap();
+    assert!(body.len() as u64 > papir_protocol::limit::JSON_BYTES);
+    let long = TamperingServer::new("/clients", move |reply| *reply = canned(200, &body));
+    let clients = Registrations::open(&long.server.url(), &Options::default()).unwrap();
+    assert_eq!(clients.list().unwrap().len(), 4000);
 }
 
 fn answers_of_wrong_length_are_rejected<C: AnyConnection>() {

@@ -218,11 +218,10 @@ fn large() -> Database {
     Database::new("table", scheme.setup(&table, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
 }
 
-#[test]
-fn a_response_that_the_peer_does_not_receive_is_aborted() {
-    let server = Running::start(config(), vec![large()]);
+/// A request for the largest batch of [`large`], and the length of its answer: more than the socket buffers of
+/// both sides hold.
+fn largest_batch(server: &Running) -> (Vec<u8>, usize) {
     let query = lookup(&server.url(), "table").prepare_index(1, &mut rng()).unwrap().queries().concat();
-    // More than the socket buffers of both sides hold.
     let info = get(&format!("{}/v1/databases/table", server.url())).json();
     let batch = info["max_batch"].as_u64().unwrap() as usize;
     let answer = batch * info["sizes"]["answer"].as_u64().unwrap() as usize;
@@ -232,9 +231,58 @@ fn a_response_that_the_peer_does_not_receive_is_aborted() {
         "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
+    ([head.as_bytes(), &body].concat(), answer)
+}
+
+#[test]
+fn answers_that_are_not_received_take_memory() {
+    let server = Running::start(ServerConfig { max_upload_bytes: 20 << 20, ..config() }, vec![large()]);
+    let (request, answer) = largest_batch(&server);
+    let send = || {
+        let mut stream = dial(server.address);
+        stream.write_all(&request).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        (String::from_utf8_lossy(&head).into_owned(), stream)
+    };
+    let (first, mut slow) = send();
+    assert_eq!(first, "HTTP/1.1 200");
+    assert_eq!(send().0, "HTTP/1.1 429");
+    let mut taken = Vec::new();
+    slow.read_to_end(&mut taken).unwrap();
+    assert!(taken.len() > answer);
+    assert_eq!(send().0, "HTTP/1.1 200");
+}
+
+#[test]
+fn a_stop_finishes_responses_that_are_being_sent() {
+    let config = ServerConfig { body_timeout: Duration::from_secs(1), ..config() };
+    let mut server = Running::start(config, vec![large()]);
+    let (request, answer) = largest_batch(&server);
+    let mut stream = dial(server.address);
+    stream.write_all(&request).unwrap();
+    let (mut part, mut taken) = (vec![0; 1 << 20], 0);
+    stream.read_exact(&mut part).unwrap();
+    server.begin_stop();
+    while taken < answer {
+        sleep(Duration::from_millis(200));
+        match stream.read(&mut part).unwrap() {
+            0 => break,
+            read => taken += read,
+        }
+    }
+    stream.read_to_end(&mut part).unwrap();
+    assert!(taken + part.len() > answer, "{taken} and {} bytes", part.len());
+    server.finish();
+}
+
+#[test]
+fn a_response_that_the_peer_does_not_receive_is_aborted() {
+    let server = Running::start(config(), vec![large()]);
+    let (request, answer) = largest_batch(&server);
     let take = |server: &Running, pause: Duration| {
         let mut stream = dial(server.address);
-        let (sent, mut taken) = (stream.write_all(&[head.as_bytes(), &body].concat()), Vec::new());
+        let (sent, mut taken) = (stream.write_all(&request), Vec::new());
         sleep(pause);
         // A connection that is cut off may also be reset.
         let _ = (sent, stream.read_to_end(&mut taken));

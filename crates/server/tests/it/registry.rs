@@ -282,6 +282,29 @@ fn an_upload_resumes_even_after_a_restart() {
 }
 
 #[test]
+fn an_empty_part_changes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let server = start_with(registry(directory.path()), stateful(100_000, 1));
+    let mut client = unregistered(&server);
+    client.begin();
+    assert_eq!([client.part(0, 0).status, client.part(0, 0).status], [200; 2]);
+    assert_eq!(client.part(0, client.keys.len()).json()["status"], "registered");
+}
+
+#[test]
+fn a_client_is_not_removed_by_way_of_another_database() {
+    let directory = TempDir::new().unwrap();
+    let config = ServerConfig { registry: Some(registry(directory.path())), ..config() };
+    let other = Database::new("other", prepared_stateful(SMALL, 2), None);
+    let server = Running::start(config, vec![stateful(SMALL, 1), other]);
+    let mut client = registered(&server);
+    let elsewhere = format!("{}/v1/databases/other/clients/{}", server.url(), client.id);
+    assert_eq!(send("DELETE", &elsewhere, &[], &[]).code(), "client_gone");
+    assert_eq!(std::fs::read_dir(directory.path().join("keys")).unwrap().count(), 1);
+    client.check(3);
+}
+
+#[test]
 fn a_damaged_part_is_detected_at_the_end_of_an_upload() {
     let directory = TempDir::new().unwrap();
     let server = start_with(registry(directory.path()), stateful(100_000, 1));

@@ -1,4 +1,4 @@
-//! Memory for request bodies: bounded in total, and shared between clients.
+//! Memory for bodies of requests or for answers: bounded in total, and shared between clients.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,12 @@ use super::limits::ClientKey;
 /// Part of the memory that one client may hold with several bodies: a quarter.
 const CLIENT_SHARE: usize = 4;
 
-/// Counts the bytes of the bodies that are arriving or waiting.
+/// Counts the bytes of the bodies that are arriving or waiting, or of the answers that are computed or
+/// sent.
 ///
-/// Bytes count when they arrive, not when they are announced: a client that sends little holds
-/// little.
-pub(crate) struct Uploads {
+/// Bytes of a body count when they arrive, not when they are announced: a client that sends little
+/// holds little.
+pub(crate) struct Memory {
     limit: usize,
     held: Mutex<Held>,
 }
@@ -23,22 +24,22 @@ struct Held {
     clients: HashMap<ClientKey, usize>,
 }
 
-/// The bytes of one body. Counted until dropped.
-pub(crate) struct UploadBytes {
-    uploads: Arc<Uploads>,
+/// The bytes of one body or answer. Counted until dropped.
+pub(crate) struct HeldBytes {
+    memory: Arc<Memory>,
     client: ClientKey,
     bytes: usize,
 }
 
-impl Uploads {
+impl Memory {
     /// Holds at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, held: Mutex::default() })
     }
 
-    /// A body of which nothing has arrived.
-    pub(crate) fn begin(self: &Arc<Self>, client: ClientKey) -> UploadBytes {
-        UploadBytes { uploads: Arc::clone(self), client, bytes: 0 }
+    /// A body or an answer of which nothing has arrived.
+    pub(crate) fn begin(self: &Arc<Self>, client: ClientKey) -> HeldBytes {
+        HeldBytes { memory: Arc::clone(self), client, bytes: 0 }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -51,12 +52,12 @@ impl Uploads {
     }
 }
 
-impl UploadBytes {
+impl HeldBytes {
     /// Counts further bytes. Returns false, and counts nothing, if the memory is full, or if the
     /// client holds its share of it with other bodies.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let limit = self.uploads.limit;
-        let mut held = self.uploads.held();
+        let limit = self.memory.limit;
+        let mut held = self.memory.held();
         let client = held.clients.get(&self.client).copied().unwrap_or(0);
         let is_only_body = client == self.bytes;
         let fits = held.total.saturating_add(bytes) <= limit;
@@ -71,9 +72,9 @@ impl UploadBytes {
     }
 }
 
-impl Drop for UploadBytes {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
-        let mut held = self.uploads.held();
+        let mut held = self.memory.held();
         held.total -= self.bytes;
         if let Some(client) = held.clients.get_mut(&self.client) {
             *client -= self.bytes;
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn one_client_holds_a_quarter_unless_it_sends_one_body() {
-        let uploads = Uploads::new(1000);
+        let uploads = Memory::new(1000);
         let mut large = uploads.begin(key(1));
         assert!(large.grow(600));
         let mut second = uploads.begin(key(1));

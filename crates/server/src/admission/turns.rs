@@ -1,0 +1,186 @@
+//! Turns at work that few requests may do at a time.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::executor::{JobError, Permit};
+use super::limits::ClientKey;
+use super::places::Places;
+use super::queue::{Batchable, Queue};
+
+/// Bounds the requests that do some work at the same time. The others wait with their permits, and
+/// clients take turns.
+pub(crate) struct Turns {
+    places: Arc<Places>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Requests that may begin.
+    free: usize,
+    queue: Queue<Waiting>,
+}
+
+/// A waiting request, and the channel for its turn.
+struct Waiting {
+    client: ClientKey,
+    permit: Permit,
+    send: oneshot::Sender<Result<(Turn, Permit), JobError>>,
+}
+
+/// A request's turn. The next request begins when it is dropped.
+pub(crate) struct Turn(Arc<Turns>);
+
+impl Turns {
+    /// At most `most` requests, at least 1, at a time. Their permits are for these places.
+    pub(super) fn of(places: Arc<Places>, most: usize) -> Arc<Self> {
+        let state = State { free: most.max(1), queue: Queue::default() };
+        Arc::new(Self { places, state: Mutex::new(state) })
+    }
+
+    /// At most `most` requests at a time, with places of their own for these and `queued` more.
+    pub(crate) fn new(most: usize, queued: usize) -> Arc<Self> {
+        Self::of(Places::new(most.max(1).saturating_add(queued)), most)
+    }
+
+    /// Returns a permit; `None` if this client must wait for others.
+    pub(crate) fn admit(&self, client: &ClientKey) -> Option<Permit> {
+        self.places.take_or(client, |heavier| self.displace(heavier)).map(Permit::of)
+    }
+
+    /// Waits for a turn of this client. Returns it with the permit.
+    ///
+    /// # Errors
+    /// [`JobError::Displaced`] if the request gave up its place while it waited.
+    pub(crate) async fn enter(
+        self: &Arc<Self>,
+        client: &ClientKey,
+        permit: Permit,
+    ) -> Result<(Turn, Permit), JobError> {
+        let (number, receive) = {
+            let mut state = self.state();
+            if state.free > 0 {
+                state.free -= 1;
+                return Ok((Turn(Arc::clone(self)), permit));
+            }
+            let (send, receive) = oneshot::channel();
+            (state.queue.push(Waiting { client: client.clone(), permit, send }), receive)
+        };
+        let _leaving = LeaveOnDrop { turns: self, number };
+        receive.await.unwrap_or(Err(JobError::Stopped))
+    }
+
+    /// Refuses the newest waiting request of a client. Returns whether there was one.
+    pub(super) fn displace(&self, client: &ClientKey) -> bool {
+        let displaced = self.state().queue.remove_newest(client);
+        let Some(Waiting { permit, send, .. }) = displaced else { return false };
+        drop(permit);
+        let _ = send.send(Err(JobError::Displaced));
+        true
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the next request begin.
+    fn pass_on(self: &Arc<Self>) {
+        let next = {
+            let mut state = self.state();
+            let next = state.queue.take_batch(&[]).and_then(|(_, batch)| batch.into_iter().next());
+            state.free += usize::from(next.is_none());
+            next
+        };
+        if let Some(Waiting { permit, send, .. }) = next {
+            // A turn that is not received is dropped, and passed on again.
+            drop(send.send(Ok((Turn(Arc::clone(self)), permit))));
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.pass_on();
+    }
+}
+
+impl Batchable for Waiting {
+    fn batch_key(&self) -> usize {
+        0
+    }
+
+    fn fits<'a>(&'a self, _batch: impl Iterator<Item = &'a Self>) -> bool {
+        false
+    }
+
+    fn client(&self) -> &ClientKey {
+        &self.client
+    }
+}
+
+/// Removes a cancelled request from the queue.
+struct LeaveOnDrop<'a> {
+    turns: &'a Turns,
+    number: u64,
+}
+
+impl Drop for LeaveOnDrop<'_> {
+    fn drop(&mut self) {
+        let removed = self.turns.state().queue.remove(self.number);
+        // Dropped outside the lock.
+        drop(removed);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio::task::{JoinHandle, yield_now};
+
+    use super::*;
+
+    fn key(number: u32) -> ClientKey {
+        ClientKey::Address(std::net::Ipv4Addr::from(number).into())
+    }
+
+    async fn enter(turns: &Arc<Turns>, client: u32) -> JoinHandle<Result<(Turn, Permit), JobError>> {
+        let (turns, permit) = (Arc::clone(turns), turns.admit(&key(client)).unwrap());
+        let waiting = tokio::spawn(async move { turns.enter(&key(client), permit).await });
+        yield_now().await;
+        waiting
+    }
+
+    #[tokio::test]
+    async fn clients_take_turns_and_cancelled_requests_lose_theirs() {
+        let turns = Turns::new(1, 5);
+        let (first, _) = enter(&turns, 1).await.await.unwrap().unwrap();
+        let mut flood = vec![enter(&turns, 1).await, enter(&turns, 1).await, enter(&turns, 1).await];
+        let other = enter(&turns, 2).await;
+        flood.remove(0).abort();
+        yield_now().await;
+        drop(first);
+        let mut begun = flood.remove(0).await.unwrap().unwrap();
+        assert!(!other.is_finished());
+        drop(begun.0);
+        begun = other.await.unwrap().unwrap();
+        assert!(!flood[0].is_finished());
+        drop(begun.0);
+        drop(flood.remove(0).await.unwrap().unwrap());
+        let state = turns.state();
+        assert_eq!((state.free, state.queue.len()), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_flood_gives_up_waiting_requests_to_others() {
+        let turns = Turns::new(1, 2);
+        let running = enter(&turns, 1).await.await.unwrap().unwrap();
+        let flood = [enter(&turns, 1).await, enter(&turns, 1).await];
+        assert!(turns.admit(&key(1)).is_none());
+        let _permit = turns.admit(&key(2)).unwrap();
+        let [older, newest] = flood;
+        assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Displaced));
+        drop(running);
+        assert!(older.await.unwrap().is_ok());
+    }
+}
