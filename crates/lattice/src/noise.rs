@@ -106,22 +106,27 @@ impl Setting {
     }
 }
 
-/// Returns a bound on the sum of squares of `count` centred uniform words of absolute value at most
-/// `largest`: the mean, largest²/3 each, plus ten standard deviations (Var(x²) is 4/5 of its mean's
-/// square), and never more than count·largest². Exceeded with probability below 2⁻⁵¹.
+/// Returns a bound on the sum of squares of `count` uniform integers of −`largest` to `largest` − 1: the
+/// mean plus ten standard deviations, and never more than count·largest². Exceeded with probability
+/// below 2⁻⁵¹.
 pub fn squares_of_uniform(count: f64, largest: f64) -> f64 {
-    squares_beyond(count, largest, 10.0 * (0.8 * count).sqrt())
+    let [mean, variance] = square_of_uniform(largest);
+    (mean * count + 10.0 * (variance * count).sqrt()).min(count * largest * largest)
 }
 
-/// [`squares_of_uniform`] exceeded with probability at most e^−`nats`, by Bernstein's inequality: a
-/// square is at most twice its mean above it.
+/// [`squares_of_uniform`] exceeded with probability at most e^−`nats`, by Bernstein's inequality.
 pub fn squares_of_uniform_within(count: f64, largest: f64, nats: f64) -> f64 {
-    squares_beyond(count, largest, (1.6 * count * nats).sqrt() + 2.0 * nats / 3.0)
+    let [mean, variance] = square_of_uniform(largest);
+    let largest = largest * largest;
+    let more = (2.0 * variance * count * nats).sqrt() + (largest - mean) / 3.0 * nats;
+    (mean * count + more).min(count * largest)
 }
 
-/// The mean of the sum of squares and `more` means of a square, at most the largest sum.
-fn squares_beyond(count: f64, largest: f64, more: f64) -> f64 {
-    (largest * largest / 3.0 * (count + more)).min(count * largest * largest)
+/// Mean and variance, 11/180 too large, of the square of a uniform integer of −L to L − 1. Continuous
+/// words would have L²/3 and 4L⁴/45; for words of 4 bits the mean is 0.8 % more.
+fn square_of_uniform(largest: f64) -> [f64; 2] {
+    let square = largest * largest;
+    [square / 3.0 + 1.0 / 6.0, square * (4.0 * square / 45.0 + 2.0 / 9.0)]
 }
 
 /// Returns the fewest bits to which rounding adds at most this variance, in units of the modulus;
@@ -318,31 +323,32 @@ mod tests {
         }
     }
 
-    /// −ln of Chernoff's bound on the probability that the sum of squares of `count` words uniform
-    /// in [−1, 1] exceeds `sum`, with E exp(λx²) by Simpson's rule.
-    fn chernoff_of_squares(count: f64, sum: f64) -> f64 {
+    /// −ln of Chernoff's bound on the probability that the sum of squares of `count` uniform integers of
+    /// −L to L − 1 exceeds `sum`.
+    fn chernoff_of_squares(count: f64, l: i32, sum: f64) -> f64 {
+        let largest = f64::from(l).powi(2);
         let moment = |lambda: f64| {
-            let steps = 2000;
-            let term = |i: i32| {
-                let weight = if i == 0 || i == steps { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
-                weight * (lambda * (f64::from(i) / f64::from(steps)).powi(2)).exp()
-            };
-            (0..=steps).map(term).sum::<f64>() / (3.0 * f64::from(steps))
+            let term = |word: i32| (lambda * (f64::from(word).powi(2) / largest)).exp_m1();
+            1.0 + (-l..l).map(term).sum::<f64>() / f64::from(2 * l)
         };
-        let exponents = (1..400).map(|i| f64::from(i) / 10.0);
-        exponents.map(|lambda| lambda * sum - count * moment(lambda).ln()).fold(0.0, f64::max)
+        let exponents = (0..300).map(|i| 40.0 * 0.95f64.powi(i));
+        let nats = exponents.map(|lambda| lambda * sum / largest - count * moment(lambda).ln());
+        nats.fold(0.0, f64::max)
     }
 
     #[test]
     fn sums_of_squares_stay_within_their_bounds() {
-        for count in [1.0, 16.0, 40.0, 200.0, 1024.0, 4096.0, 65536.0] {
-            let ten = squares_of_uniform(count, 1.0);
-            let never = ten >= count;
-            assert!(never || chernoff_of_squares(count, ten) > 51.0 * LN_2, "{count}");
-            for nats in [28.0, 90.0, 120.0] {
-                let bound = squares_of_uniform_within(count, 1.0, nats);
-                let never = bound >= count;
-                assert!(never || chernoff_of_squares(count, bound) >= nats, "{count} words, {nats}");
+        for l in [8, 128] {
+            for count in [1.0, 16.0, 40.0, 200.0, 1024.0, 4096.0, 65536.0, 1048576.0, 16777216.0] {
+                let largest = f64::from(l);
+                let below = |bound: f64, nats: f64| {
+                    bound >= count * largest * largest || chernoff_of_squares(count, l, bound) >= nats
+                };
+                assert!(below(squares_of_uniform(count, largest), 51.0 * LN_2), "{count} words of {l}");
+                for nats in [28.0, 90.0, 120.0] {
+                    let bound = squares_of_uniform_within(count, largest, nats);
+                    assert!(below(bound, nats), "{count} words of {l}, {nats}");
+                }
             }
         }
     }

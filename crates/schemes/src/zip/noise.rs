@@ -31,8 +31,9 @@ use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, rounding_square};
 use super::slots::{LOG2_UNIT, SLOT_BITS};
 use crate::shared::parameters::{FILL, tails};
 
-/// Bound on the noise that is not random, in units.
-const EXACT: f64 = 2.0;
+/// Bound on the noise that is not random, in units: half a unit each for rounding and for an odd weight,
+/// and what the slot below carries, at most (65,535 + 1,281)/65,536.
+const EXACT: f64 = 2.02;
 
 /// A level of LWE encryption whose hint is compressed.
 #[derive(Clone, Copy, Debug)]
