@@ -65,7 +65,7 @@ pub struct Statement {
 impl Log {
     /// Appends a leaf to a log, or starts one, and signs its checkpoint. The former checkpoint must
     /// be valid at its time, and the new one must be acceptable to clients that pin the former
-    /// owner's key. A time before that of the former leaf is replaced by it. New certificates are
+    /// owner's key. A time shortly before that of the former leaf is replaced by it. New certificates are
     /// added to the former ones, and delegations that have ended are dropped.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Log {
         }
         let mut leaves = former.map(|log| log.leaves.clone()).unwrap_or_default();
         let mut hashes = former.map(|log| log.hashes.clone()).unwrap_or_default();
-        let time = leaves.last().map_or(statement.time, |last| last.time.max(statement.time));
+        let time = time_after(leaves.last().map(|last| last.time), statement.time);
         let certificates = merge(former.map_or(&[], |log| &log.certificates), certificates, time)?;
         let signer = key.public().of_notes()?;
         let pinned = former.map_or_else(|| issuer_of(&signer, &certificates), |log| log.owner.clone());
@@ -296,6 +296,12 @@ fn issuer_of(signer: &VerifyingKey, certificates: &[Certificate]) -> VerifyingKe
         .iter()
         .find(|one| matches!(one.grant(), Grant::Delegate(_)) && one.subject().same_key(signer));
     delegation.map_or_else(|| signer.clone(), |one| one.issuer().clone())
+}
+
+/// The time of a leaf after one of the time `former`. Clocks of two publishers may differ a little. If they
+/// differ more, one is wrong, and its time must not stay forever.
+fn time_after(former: Option<u64>, now: u64) -> u64 {
+    former.filter(|&former| former <= now.saturating_add(trust::SKEW)).map_or(now, |former| former.max(now))
 }
 
 /// Old and new certificates, each once, without delegations that ended before this time.

@@ -32,6 +32,7 @@ pub mod formats;
 mod kept;
 mod map;
 mod meanwhile;
+mod memory;
 mod metadata;
 mod names;
 mod prove;
@@ -62,7 +63,7 @@ pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};
 pub use follow::{FollowOptions, Follower, OnBadRow, SlotOptions, Step};
 pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
-pub use map::free_memory;
+pub use memory::free_memory;
 pub use metadata::{
     BucketSummary, Followed, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp,
 };

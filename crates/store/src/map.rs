@@ -9,6 +9,7 @@ use memmap2::{Mmap, MmapMut};
 use papir_core::{Blob, Error as CoreError};
 
 use crate::error::{Error, Result};
+use crate::memory::free_memory;
 
 /// Maps a whole file for reading.
 ///
@@ -100,13 +101,6 @@ fn open(path: &Path) -> Result<(File, u64)> {
     Ok((file, metadata.len()))
 }
 
-/// Bytes of memory that can be used without swapping; `None` if the system does not say.
-pub fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -120,7 +114,6 @@ mod tests {
         let bytes = read(&path).unwrap();
         std::fs::write(&path, [8; 10]).unwrap();
         assert_eq!(bytes[..], [7; 10_000]);
-        assert!(free_memory().is_none_or(|free| free > 0));
         assert!(matches!(read(folder.path()), Err(Error::Core(CoreError::Io { .. }))));
         std::fs::write(&path, []).unwrap();
         assert!(matches!(read(&path), Err(Error::Source { .. })));

@@ -12,7 +12,8 @@ use papir_core::sections::SectionSink;
 use papir_core::{AlignedBytes, Blob, Result as CoreResult};
 
 use crate::error::Error;
-use crate::map::{free_memory, map};
+use crate::map::map;
+use crate::memory::free_memory;
 use crate::publish::{Readers, publish};
 use crate::sections::Sections;
 
