@@ -10,13 +10,14 @@ use crate::writer::SnapshotWriter;
 /// Suffix of the name of an unfinished file.
 const PARTIAL: &str = ".papir-partial";
 
-/// Read permissions of a new file.
+/// Who may read a new file. Other systems than Unix keep their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readers {
-    /// The system's default permissions.
-    Default,
-    /// Readable by the owner only, for a file with a secret. Other systems than Unix keep their
-    /// default.
+pub(crate) enum Readers<'a> {
+    /// Those of the file that is replaced or, without one, of the system's default.
+    Kept,
+    /// Those of this file.
+    Of(&'a Path),
+    /// Its owner only, for a file with a secret.
     Owner,
 }
 
@@ -30,12 +31,12 @@ pub(crate) enum Readers {
 pub(crate) fn publish(
     path: &Path,
     nonce: u64,
-    readers: Readers,
+    readers: Readers<'_>,
     write: impl FnOnce(&mut SnapshotWriter<File>) -> Result<()>,
 ) -> Result<u64> {
     let (directory, name) = split(path)?;
     remove_stale(&directory, &name);
-    let partial = Partial::create(directory.join(partial_name(&name, nonce)), readers)?;
+    let partial = Partial::create(directory.join(partial_name(&name, nonce)), path, readers)?;
     let file = partial.file.try_clone().map_err(Error::io("writing", path))?;
     let mut writer = SnapshotWriter::new(file, path.display().to_string())?;
     write(&mut writer)?;
@@ -54,11 +55,30 @@ pub(crate) fn publish(
 pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
     let (directory, name) = split(to)?;
     remove_stale(&directory, &name);
-    let mut partial = Partial::create(directory.join(partial_name(&name, nonce)), Readers::Default)?;
+    let mut partial = Partial::create(directory.join(partial_name(&name, nonce)), to, Readers::Of(from))?;
     let copied = File::open(from).and_then(|mut from| std::io::copy(&mut from, &mut partial.file));
     copied.and_then(|_| partial.file.sync_all()).map_err(Error::io("copying to", to))?;
     fs::rename(&partial.path, to).map_err(Error::io("naming", to))?;
     sync_directory(&directory)
+}
+
+/// Gives a new file the mode of an old one, if there is one, and its owner and group as far as the system
+/// allows it. A snapshot has all records: an update must not show them to others, or hide them from
+/// the service.
+#[cfg(unix)]
+fn keep_access(old: &Path, new: &Path) -> Result<()> {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let Ok(found) = fs::metadata(old) else { return Ok(()) };
+    // Only root may give a file away; others may choose among their groups.
+    if chown(new, Some(found.uid()), Some(found.gid())).is_err() {
+        let _ = chown(new, None, Some(found.gid()));
+    }
+    fs::set_permissions(new, found.permissions()).map_err(Error::io("setting the permissions of", new))
+}
+
+#[cfg(not(unix))]
+fn keep_access(_: &Path, _: &Path) -> Result<()> {
+    Ok(())
 }
 
 /// Splits the path of a file to be written into directory and name.
@@ -90,7 +110,8 @@ struct Partial {
 }
 
 impl Partial {
-    fn create(path: PathBuf, readers: Readers) -> Result<Self> {
+    /// Creates a file that will replace `replaced`.
+    fn create(path: PathBuf, replaced: &Path, readers: Readers<'_>) -> Result<Self> {
         let mut options = File::options();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -102,7 +123,13 @@ impl Partial {
         // file system without locks it may be removed: then the rename fails, and nothing else is
         // lost.
         let _ = file.try_lock();
-        Ok(Self { path, file })
+        let partial = Self { path, file };
+        match readers {
+            Readers::Kept => keep_access(replaced, &partial.path)?,
+            Readers::Of(other) => keep_access(other, &partial.path)?,
+            Readers::Owner => {}
+        }
+        Ok(partial)
     }
 }
 
@@ -192,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
         fs::write(&path, "old").unwrap();
-        let failed = publish(&path, 1, Readers::Default, |sink| {
+        let failed = publish(&path, 1, Readers::Kept, |sink| {
             put(sink)?;
             assert_eq!(names(folder.path()), [".a.pir.0000000000000001.papir-partial", "a.pir"]);
             Err(CoreError::NotDecodable.into())
@@ -200,18 +227,45 @@ mod tests {
         assert_eq!(failed.unwrap_err().code(), "not_decodable");
         assert_eq!(names(folder.path()), ["a.pir"]);
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(publish(&path, 2, Readers::Default, put).unwrap(), fs::metadata(&path).unwrap().len());
+        assert_eq!(publish(&path, 2, Readers::Kept, put).unwrap(), fs::metadata(&path).unwrap().len());
         assert_eq!(names(folder.path()), ["a.pir"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_keeps_the_readers_of_the_one_before() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+        let folder = tempfile::tempdir().unwrap();
+        let [path, beside, secret] = ["a.pir", "a.delta", "a.psi"].map(|name| folder.path().join(name));
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        publish(&path, 1, Readers::Kept, put).unwrap();
+        for wanted in [0o640, 0o600] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+            let given = chown(&path, Some(12), Some(34)).is_ok();
+            publish(&path, 2, Readers::Kept, |sink| {
+                assert_eq!(mode(&folder.path().join(".a.pir.0000000000000002.papir-partial")), wanted);
+                put(sink)
+            })
+            .unwrap();
+            publish(&beside, 3, Readers::Of(&path), put).unwrap();
+            for path in [&path, &beside] {
+                let found = fs::metadata(path).unwrap();
+                assert_eq!(mode(path), wanted);
+                assert!(!given || (found.uid(), found.gid()) == (12, 34));
+            }
+        }
+        publish(&secret, 4, Readers::Owner, put).unwrap();
+        assert_eq!(mode(&secret), 0o600);
     }
 
     #[test]
     fn repeated_sections_and_invalid_paths_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
-        let twice = publish(&path, 1, Readers::Default, |sink| put(sink).and_then(|()| put(sink)));
+        let twice = publish(&path, 1, Readers::Kept, |sink| put(sink).and_then(|()| put(sink)));
         assert_eq!(twice.unwrap_err().code(), "malformed");
-        assert_eq!(publish(Path::new("/"), 1, Readers::Default, put).unwrap_err().code(), "options");
-        let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, Readers::Default, put);
+        assert_eq!(publish(Path::new("/"), 1, Readers::Kept, put).unwrap_err().code(), "options");
+        let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, Readers::Kept, put);
         assert_eq!(nowhere.unwrap_err().code(), "io");
     }
 
@@ -247,7 +301,7 @@ mod tests {
     const KILLED: &str = "PAPIR_STORE_TEST_KILLED_BUILD";
 
     fn abort_during_build(path: &Path) {
-        let _ = publish(path, 7, Readers::Default, |sink| {
+        let _ = publish(path, 7, Readers::Kept, |sink| {
             put(sink)?;
             std::process::abort()
         });
@@ -272,10 +326,10 @@ mod tests {
         assert!(crate::Snapshot::open(&folder.path().join(stale)).is_err());
 
         // A build of another file does not remove it, and a running build keeps its own.
-        publish(&folder.path().join("b.pir"), 8, Readers::Default, put).unwrap();
+        publish(&folder.path().join("b.pir"), 8, Readers::Kept, put).unwrap();
         assert_eq!(names(folder.path()), [stale, "b.pir"]);
-        publish(&path, 9, Readers::Default, |sink| {
-            publish(&path, 10, Readers::Default, put)?;
+        publish(&path, 9, Readers::Kept, |sink| {
+            publish(&path, 10, Readers::Kept, put)?;
             put(sink)
         })
         .unwrap();

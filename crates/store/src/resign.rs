@@ -98,7 +98,7 @@ fn rewrite<T>(
     // A damaged section must not get a new, valid checksum.
     sections.verify().map_err(named)?;
     let mut made = None;
-    publish(file, nonce, Readers::Default, |sink| {
+    publish(file, nonce, Readers::Kept, |sink| {
         copy(&sections, sink)?;
         made = Some(last(&sections, sink)?);
         Ok(())

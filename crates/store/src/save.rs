@@ -88,7 +88,7 @@ pub(crate) fn save(
     progress: &dyn Progress,
 ) -> Result<(u64, Option<Log>)> {
     let mut log = None;
-    let bytes = publish(path, nonce, Readers::Default, |sink| {
+    let bytes = publish(path, nonce, Readers::Kept, |sink| {
         put(sink, prepared, progress)?;
         log = seal(&prepared.stated(), sink)?;
         Ok(())

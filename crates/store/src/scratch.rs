@@ -85,7 +85,7 @@ impl Scratch for ScratchFolder {
         // Process id and counter: unique among processes, and among the threads of one process.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
-        let published = publish(&path, nonce, Readers::Default, |writer| {
+        let published = publish(&path, nonce, Readers::Kept, |writer| {
             writer.put(NAME, &[name.as_bytes()])?;
             Ok(writer.put(PART, &[part.as_ref()])?)
         });

@@ -242,7 +242,7 @@ mod tests {
     /// A file with a long section of 5 MiB and 7 bytes, and a short one.
     fn file(folder: &std::path::Path) -> std::path::PathBuf {
         let path = folder.join("file");
-        publish(&path, 1, Readers::Default, |sink| {
+        publish(&path, 1, Readers::Kept, |sink| {
             sink.put("long", &[&[1; 5 << 20], &[2; 7]])?;
             Ok(sink.put("short", &[b"short"])?)
         })

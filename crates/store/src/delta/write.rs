@@ -81,7 +81,7 @@ pub(crate) fn write(
     let json = serde_json::to_vec_pretty(&metadata)
         .map_err(|error| CoreError::malformed("the metadata", error, "values that JSON can represent"))?;
     let (path, mut log) = (delta_file(file, base.version)?, None);
-    publish(&path, rng.next_u64(), Readers::Default, |sink| {
+    publish(&path, rng.next_u64(), Readers::Of(file), |sink| {
         sink.put(DELTA, &[&json])?;
         sink.put(DELTA_CHANGES, &[&changes.encode()])?;
         sink.put(KEYWORD, &[&arranged.layout.encode()])?;

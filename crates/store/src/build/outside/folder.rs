@@ -72,7 +72,12 @@ impl BuildFolder {
         hidden.push(name);
         hidden.push(FOLDER);
         let folder = directory.join(hidden);
-        fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
+        // It has rows in clear.
+        let mut private = fs::DirBuilder::new();
+        private.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        private.create(&folder).map_err(Error::io("creating", &folder))?;
         let lock = folder.join(LOCK);
         let lock = File::create(&lock).map_err(Error::io("creating", &lock))?;
         let lock = only_one("build", &options.out, lock)?;
