@@ -1,7 +1,11 @@
 //! Arguments for the format and columns of changes.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use papir_store::{Format, UpdateOptions};
+
+use crate::failure::Failure;
 
 /// The format and columns of changes.
 #[derive(Args, Clone, Debug)]
@@ -38,6 +42,30 @@ impl From<ChangesFormat> for Format {
 }
 
 impl ChangeArguments {
+    /// An option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--format", self.format.is_some()),
+            ("--key", self.key.is_some()),
+            ("--value", !self.value.is_empty()),
+            ("--delete-column", self.delete_column.is_some()),
+        ];
+        options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
+    /// Refuses standard input of a format that is not given.
+    ///
+    /// # Errors
+    /// A failure that names the option.
+    pub(crate) fn check_source(&self, source: &Path) -> Result<(), Failure> {
+        match self.format {
+            None if source == Path::new("-") => {
+                Err(Failure::new("standard input of no format: expected --format csv or --format jsonl"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Sets the format and columns of an update.
     pub(crate) fn set(&self, options: UpdateOptions) -> UpdateOptions {
         UpdateOptions {

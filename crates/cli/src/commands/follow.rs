@@ -131,6 +131,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
     papir_research::register()?;
+    arguments.columns.check_source(&arguments.source)?;
     let update = UpdateOptions {
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.key.sign()?,

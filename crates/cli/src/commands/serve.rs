@@ -16,6 +16,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::follow::Pace;
+use crate::change_arguments::ChangeArguments;
 use crate::failure::{Failure, Outcome};
 use crate::following::{Event, Following};
 use crate::merging::Merging;
@@ -57,6 +58,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SOURCE", conflicts_with = "until_stdin_ends")]
     follow: Option<PathBuf>,
     #[command(flatten)]
+    columns: ChangeArguments,
+    #[command(flatten)]
     pace: Pace,
     #[command(flatten)]
     key: KeyArguments,
@@ -74,6 +77,7 @@ const EXAMPLES: &str = "Examples:
   papir serve words-2026.papir --name words
   papir serve words.papir --watch --keep-old 90s --log-format json
   papir serve words.papir --follow changes.jsonl --merge-at 75
+  papir serve words.papir --follow changes.csv --delete-column gone
   papir serve words.papir --watch --merge-at 75
   papir serve s3://databases/words.papir --cache /var/cache/papir
   papir serve words.papir --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --tokens tokens.toml
@@ -171,10 +175,10 @@ enum Task {
 
 /// The task that the arguments ask for.
 fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Background>, Failure> {
-    let Arguments { follow, pace, key, .. } = arguments;
+    let Arguments { follow, columns, pace, key, .. } = arguments;
     let (sign, at) = (key.sign()?, pace.merged_from());
     if follow.is_none()
-        && let Some(option) = pace.given()
+        && let Some(option) = pace.given().or_else(|| columns.given())
     {
         return Err(Failure::new(format!("{option} without a source to follow: expected --follow")));
     }
@@ -182,7 +186,9 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
     match (follow, at) {
         (Some(source), _) => {
             let (name, file) = only_file(config, "--follow")?;
-            let update = UpdateOptions { rates: rates()?, sign, ..UpdateOptions::new(file, source) };
+            columns.check_source(source)?;
+            let options = columns.set(UpdateOptions::new(file, source));
+            let update = UpdateOptions { rates: rates()?, sign, ..options };
             Ok(Some(Background { name, task: Task::Follow(Box::new(pace.following(update, false)?)) }))
         }
         (None, Some(at)) => {

@@ -57,6 +57,21 @@ fn a_service_follows_a_source_and_merges_in_the_background() {
 }
 
 #[test]
+fn a_service_follows_columns_of_other_names() {
+    let folder = Folder::new();
+    let (words, changes) =
+        (build(&folder), folder.write("changes.txt", "key,text,gone\nword 1,one,\nword 2,,yes\n"));
+    let columns = ["--format", "csv", "--key", "key", "--value", "text", "--delete-column", "gone"];
+    let more = [&["--follow", &changes, "--every", "50ms"], &columns[..]].concat();
+    let service = Service::start(&[&words], &more);
+    let get = |key: &str| papir(&["get", &service.url, key]);
+    until("the changes are answered", || get("word 1").stdout == b"one");
+    assert_eq!(get("word 2").status.code(), Some(1));
+    fails_with(&["serve", &words, "--format", "csv"], &["--format without a source to follow"]);
+    fails_with(&["serve", &words, "--follow", "-"], &["standard input of no format: expected --format csv"]);
+}
+
+#[test]
 fn standard_input_is_followed_until_it_ends() {
     let folder = Folder::new();
     let words = build(&folder);

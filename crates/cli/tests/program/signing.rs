@@ -130,6 +130,8 @@ fn deltas_of_a_signed_database_are_versions_in_its_log() {
     let signed = ["--sign", &owner];
     assert!(succeeds(&[&update[..], &signed].concat()).contains("sequence 1, 20"));
     assert!(succeeds(&["checkpoint", "show", &words]).contains("\n2\n"), "of two versions");
+    assert!(succeeds(&["inspect", &words]).contains("sequence 1, 20"));
+    assert!(succeeds(&["doctor", &words]).contains("sequence 1, by "));
     let service = serve(&words);
     let state = folder.path("state");
     let pinned = get(&service.url, &state, &["--owner-pub", &public, "--catch-up", "0s"]);
@@ -140,6 +142,10 @@ fn deltas_of_a_signed_database_are_versions_in_its_log() {
     let delta = delta.map(|one| one.path()).find(|path| path.extension().is_some_and(|end| end == "delta"));
     let (delta, hidden) = (delta.unwrap(), folder.path("hidden"));
     fs::rename(&delta, &hidden).unwrap();
+    fs::write(&delta, "damaged").unwrap();
+    let doctor = papir(&["doctor", &words]);
+    assert!(!doctor.status.success() && String::from_utf8_lossy(&doctor.stdout).contains("delta"));
+    fs::remove_file(&delta).unwrap();
     service.reload();
     fails_with(&pinned, &["no query was sent", "sequence 0, but sequence 1"]);
     fs::rename(&hidden, &delta).unwrap();

@@ -5,11 +5,12 @@ use std::path::Path;
 use papir_core::Privacy;
 use papir_plan::units;
 use papir_store::psi::PsiSet;
-use papir_store::{OpenOptions, Snapshot};
+use papir_store::{Delta, OpenOptions, Snapshot};
 
 use super::finding::Finding;
 use super::host::{self, HostArguments};
 use super::machine;
+use crate::describe;
 
 /// Versions of a database that a service keeps at most while it swaps them.
 const KEPT_VERSIONS: u64 = 3;
@@ -52,7 +53,15 @@ fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
             "build it with another --scheme",
         ),
     }];
-    if let Some(log) = &snapshot.checkpoint
+    let delta = match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
+        Ok(delta) => delta,
+        Err(error) => {
+            findings.push(Finding::fail("delta", error, "restore it, or publish its changes again"));
+            None
+        }
+    };
+    findings.extend(delta.as_ref().map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))));
+    if let Some(log) = delta.as_ref().and_then(|delta| delta.log.as_ref()).or(snapshot.checkpoint.as_ref())
         && let Ok(leaf) = log.newest()
     {
         findings.push(Finding::ok("signature", format!("sequence {}, by {}", leaf.sequence, log.owner())));

@@ -107,12 +107,13 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
     lines.extend(describe::database(&description, server.version(), keyword.as_ref()));
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     facts.set("root", &metadata.root);
-    if let Some(log) = &checkpoint {
+    let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
+    // A delta has the newest leaf.
+    if let Some(log) = delta.as_ref().and_then(|delta| delta.log.as_ref()).or(checkpoint.as_ref()) {
         lines.push(describe::signed(log.newest()?));
         lines.push(line("owner", log.owner()));
         facts.signed(log.newest()?, log.owner());
     }
-    let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
     lines.extend(delta.as_ref().map(|delta| line("delta", describe::delta(&delta.metadata))));
     facts.set("delta", json!(delta.map(|delta| delta.metadata)));
     lines.extend(describe::origin(&metadata));
