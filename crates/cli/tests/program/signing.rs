@@ -131,7 +131,8 @@ fn deltas_of_a_signed_database_are_versions_in_its_log() {
     assert!(succeeds(&[&update[..], &signed].concat()).contains("sequence 1, 20"));
     assert!(succeeds(&["checkpoint", "show", &words]).contains("\n2\n"), "of two versions");
     assert!(succeeds(&["inspect", &words]).contains("sequence 1, 20"));
-    assert!(succeeds(&["doctor", &words]).contains("sequence 1, by "));
+    let doctor = || String::from_utf8(papir(&["doctor", &words]).stdout).unwrap();
+    assert!(doctor().contains("sequence 1, by ") && doctor().contains("\nok    delta "), "{}", doctor());
     let service = serve(&words);
     let state = folder.path("state");
     let pinned = get(&service.url, &state, &["--owner-pub", &public, "--catch-up", "0s"]);
@@ -143,8 +144,7 @@ fn deltas_of_a_signed_database_are_versions_in_its_log() {
     let (delta, hidden) = (delta.unwrap(), folder.path("hidden"));
     fs::rename(&delta, &hidden).unwrap();
     fs::write(&delta, "damaged").unwrap();
-    let doctor = papir(&["doctor", &words]);
-    assert!(!doctor.status.success() && String::from_utf8_lossy(&doctor.stdout).contains("delta"));
+    assert!(doctor().contains("\nfail  delta "), "{}", doctor());
     fs::remove_file(&delta).unwrap();
     service.reload();
     fails_with(&pinned, &["no query was sent", "sequence 0, but sequence 1"]);
