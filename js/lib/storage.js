@@ -1,6 +1,6 @@
 // Pins of databases, and copies of their public parts.
 //
-// Pins (the owner's key that was seen first, and the newest version) are in IndexedDB, copies of public parts in the
+// Pins (the owner's key that was seen first, the newest version, and the database's name) are in IndexedDB, copies of public parts in the
 // Cache API. A browser may remove both. A lock keeps two tabs from writing a pin at once.
 
 import { stoppable } from "./stopping.js";
@@ -35,7 +35,7 @@ class BrowserStorage {
 }
 
 function isPin(entry) {
-  return entry === "owner" || entry === "root";
+  return ["owner", "root", "name"].includes(entry);
 }
 
 function found(bytes) {

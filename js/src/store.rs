@@ -36,6 +36,8 @@ pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)>
         StoreAction::Pin(root) => (write("root"), text(root.to_string())),
         StoreAction::Owner => (read("owner", None), Body::None),
         StoreAction::KeepOwner(owner) => (write("owner"), text(owner.encode())),
+        StoreAction::Name => (read("name", None), Body::None),
+        StoreAction::KeepName(name) => (write("name"), text(name.clone())),
         StoreAction::Filter(limit) => (read("filter", Some(*limit)), Body::None),
         StoreAction::KeepFilter(bytes) => (write("filter"), Body::Own(bytes.clone().into())),
         StoreAction::PublicPart(limit) => (read("public", Some(*limit)), Body::None),
@@ -65,7 +67,7 @@ pub(crate) fn stored(action: &StoreAction, reply: Reply) -> Result<Stored> {
         StoreAction::HasRoot => Stored::Found(head.found),
         StoreAction::Root => Stored::Root(text().map(|root| root.parse()).transpose()?),
         StoreAction::Owner => Stored::Owner(head.found.then(|| PinnedOwner::decode(&body)).transpose()?),
-        StoreAction::Filter(_) | StoreAction::PublicPart(_) => {
+        StoreAction::Name | StoreAction::Filter(_) | StoreAction::PublicPart(_) => {
             Stored::Bytes(head.found.then(|| body.to_vec()))
         }
         _ => Stored::Done,

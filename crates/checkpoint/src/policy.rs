@@ -37,6 +37,22 @@ pub struct Seen {
     pub leaf: Hash,
 }
 
+impl Seen {
+    /// Checks this version against the highest one that was seen before.
+    ///
+    /// # Errors
+    /// [`Error::Rollback`] below it, and [`Error::Equivocation`] for another version under its sequence.
+    pub fn check(&self, highest: &Self) -> Result<()> {
+        if self.sequence < highest.sequence {
+            return Err(Error::Rollback { found: self.sequence, highest: highest.sequence });
+        }
+        if self.sequence == highest.sequence && self.leaf != highest.leaf {
+            return Err(Error::Equivocation { sequence: self.sequence });
+        }
+        Ok(())
+    }
+}
+
 /// An accepted checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
@@ -68,7 +84,7 @@ impl<'a> Policy<'a> {
         self.check_signature(proof, &checkpoint)?;
         let seen = Seen { sequence: leaf.sequence, leaf: leaf.hash()? };
         check_inclusion(proof, &checkpoint, &seen)?;
-        self.check_sequence(&seen)?;
+        self.highest.map_or(Ok(()), |highest| seen.check(&highest))?;
         self.check_age(leaf.time)?;
         let cosignatures = cosigned(&proof.note, self.witnesses)?.len();
         if cosignatures < self.cosignatures {
@@ -100,18 +116,6 @@ impl<'a> Policy<'a> {
             return Ok(());
         }
         Err(Error::Untrusted { owner: self.owner.to_string(), found: proof.note.signers() })
-    }
-
-    fn check_sequence(&self, seen: &Seen) -> Result<()> {
-        match self.highest {
-            Some(highest) if seen.sequence < highest.sequence => {
-                Err(Error::Rollback { found: seen.sequence, highest: highest.sequence })
-            }
-            Some(highest) if seen.sequence == highest.sequence && seen.leaf != highest.leaf => {
-                Err(Error::Equivocation { sequence: seen.sequence })
-            }
-            _ => Ok(()),
-        }
     }
 
     fn check_age(&self, time: u64) -> Result<()> {

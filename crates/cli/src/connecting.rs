@@ -116,7 +116,7 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         error @ papir_client::Error::Root { .. } => Failure::new(format!(
             "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
         )),
-        error @ papir_client::Error::NoCheckpoint { .. } => {
+        error @ (papir_client::Error::NoCheckpoint { .. } | papir_client::Error::OtherName { .. }) => {
             Failure::new(format!("no query was sent: {error}"))
         }
         papir_client::Error::Checkpoint { url, error } => of_checkpoint(&url, &error),

@@ -112,6 +112,19 @@ pub enum Error {
         /// The trusted root.
         expected: Root,
     },
+    /// The caller names no database, and the service's only one has another name than the one that was
+    /// pinned.
+    #[error(
+        "{url}: the only database is named `{found}`: expected `{expected}`, as before (name the database to use another)"
+    )]
+    OtherName {
+        /// The server's address.
+        url: String,
+        /// The name of its database.
+        found: String,
+        /// The pinned name.
+        expected: String,
+    },
     /// The database is not signed. An owner's key is given or pinned, or the options require a maximum
     /// age or cosignatures.
     #[error("{url}: the database has no checkpoint: expected one signed under its owner's key")]
@@ -257,6 +270,11 @@ impl Error {
         }
     }
 
+    /// Returns whether another session of this client has seen a newer checkpoint.
+    pub(crate) fn is_rollback(&self) -> bool {
+        matches!(self, Self::Checkpoint { error: papir_checkpoint::Error::Rollback { .. }, .. })
+    }
+
     /// The version that the server answers, if it refuses another one.
     pub(crate) fn current_version(&self) -> Option<Version> {
         if let Self::Http { current, .. } = self { *current } else { None }
@@ -279,9 +297,10 @@ impl Error {
     pub fn group(&self) -> ErrorGroup {
         match self {
             Self::Transport { .. } | Self::Http { .. } => ErrorGroup::Network,
-            Self::Root { .. } | Self::NoCheckpoint { .. } | Self::Checkpoint { .. } => {
-                ErrorGroup::Verification
-            }
+            Self::Root { .. }
+            | Self::OtherName { .. }
+            | Self::NoCheckpoint { .. }
+            | Self::Checkpoint { .. } => ErrorGroup::Verification,
             Self::Lookup(error) if error.code() == "not_committed" => ErrorGroup::Verification,
             Self::Core(papir_core::Error::NotPrivate { .. }) => ErrorGroup::NotPrivate,
             Self::Core(papir_core::Error::Parameters { .. } | papir_core::Error::UnknownScheme { .. }) => {
@@ -306,6 +325,7 @@ impl Error {
             Self::NoSuchDatabase { .. } => "unknown_database",
             Self::ChooseDatabase { .. } => "choose_database",
             Self::Root { .. } => "wrong_root",
+            Self::OtherName { .. } => "other_name",
             Self::NoCheckpoint { .. } => code::NO_CHECKPOINT,
             Self::Checkpoint { error, .. } => error.code(),
             Self::NoStateDirectory => "no_state_directory",

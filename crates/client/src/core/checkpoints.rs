@@ -144,8 +144,8 @@ impl OwnerTrust {
     /// are pinned, in the storage.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] if another session has pinned another owner meanwhile, whom this session
-    /// trusts from then on.
+    /// [`Error::Checkpoint`] if another session has pinned another owner meanwhile, a newer version, or
+    /// another one under the same sequence. This session trusts that pin from then on.
     pub(crate) async fn keep(
         &mut self,
         io: &Io,
@@ -162,23 +162,18 @@ impl OwnerTrust {
             let slot = service.address.identity(name);
             let lock = Storage::new(io, &slot).lock().await?;
             // Another session may have seen a newer version meanwhile, or pinned the first key.
-            match lock.owner().await? {
-                Some(stored) if stored.is_of_owner(&pin) => {
-                    if stored.highest.sequence <= pin.highest.sequence {
-                        lock.keep_owner(pin.clone()).await?;
-                    }
+            let given = settings.checkpoint.owner.is_some();
+            let stored = lock.owner().await?.filter(|stored| !given || stored.is_of_owner(&pin));
+            if let Some(stored) = stored
+                && let Err(error) = check_replacement(&stored, &pin)
+            {
+                if !given {
+                    (self.owner, self.known) = (Some(stored.key.clone()), true);
                 }
-                Some(stored) if settings.checkpoint.owner.is_none() => {
-                    let (owner, found) = (stored.key.to_string(), pin.key.to_string());
-                    (self.owner, self.known, self.pin) = (Some(stored.key.clone()), true, Some(stored));
-                    let url = service.url(&path::checkpoint_proof(name));
-                    return Err(Error::Checkpoint {
-                        url,
-                        error: CheckpointError::Untrusted { owner, found },
-                    });
-                }
-                _ => lock.keep_owner(pin.clone()).await?,
+                self.pin = Some(stored);
+                return Err(Error::Checkpoint { url: service.url(&path::checkpoint_proof(name)), error });
             }
+            lock.keep_owner(pin.clone()).await?;
         }
         if settings.checkpoint.owner.is_none() {
             self.owner = Some(pin.key.clone());
@@ -186,6 +181,15 @@ impl OwnerTrust {
         (self.pin, self.accepted) = (Some(pin), Some(accepted));
         Ok(())
     }
+}
+
+/// Checks that a pin may replace a stored one: both are of one owner, and nothing that was seen is lost.
+fn check_replacement(stored: &PinnedOwner, pin: &PinnedOwner) -> Result<(), CheckpointError> {
+    if !stored.is_of_owner(pin) {
+        let (owner, found) = (stored.key.to_string(), pin.key.to_string());
+        return Err(CheckpointError::Untrusted { owner, found });
+    }
+    pin.highest.check(&stored.highest)
 }
 
 /// Waits before a retry with a service that is behind: a random time, but not beyond the deadline.

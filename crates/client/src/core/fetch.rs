@@ -35,7 +35,7 @@ pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> R
     let list: DatabaseList = service.json(io, path::DATABASES).await?;
     let known = names(&list);
     let url = service.url(path::DATABASES);
-    match settings.database.clone().or_else(|| service.address.database.clone()) {
+    match service.named(settings).cloned() {
         Some(name) if list.databases.iter().any(|one| one.name == name) => Ok(name),
         Some(name) => Err(Error::NoSuchDatabase { url, name, known }),
         None => match <[_; 1]>::try_from(list.databases) {

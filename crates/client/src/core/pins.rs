@@ -1,8 +1,12 @@
-//! Pinning of a verifiable database's root on first use.
+//! Pinning on first use: a verifiable database's root, and the name of a service's only database.
 
 use papir_lookup::Root;
+use papir_protocol::path;
 
+use super::service::Service;
+use super::settings::{Pin, Settings};
 use super::storage::Storage;
+use super::task::Io;
 use crate::error::{Error, Result};
 
 /// Checks a database's root against the pinned one, or pins it on first use. A `given` root
@@ -29,6 +33,68 @@ pub(crate) async fn check_or_pin(
         Some(expected) if found != Some(expected) => Err(wrong_root(url, found, expected)),
         Some(root) if lock.root().await? != Some(root) => lock.pin(root).await.map(|()| Some(root)),
         trusted => Ok(trusted),
+    }
+}
+
+/// The pinned name of a database that the caller does not name.
+///
+/// Roots and owner's keys are pinned under the database's name. If the service could choose another
+/// name, it would escape them.
+pub(crate) struct NamePin<'a> {
+    io: &'a Io,
+    /// `None` if the caller names the database, or pins nothing.
+    slot: Option<String>,
+    /// The address of the list of databases, for messages.
+    url: String,
+}
+
+impl<'a> NamePin<'a> {
+    /// The name of the service's only database.
+    pub(crate) fn of_service(io: &'a Io, service: &Service, settings: &Settings) -> Self {
+        let named = service.named(settings).is_some() || settings.pin == Pin::Nothing;
+        let slot = (!named).then(|| service.address.identity(""));
+        Self { io, slot, url: service.url(path::DATABASES) }
+    }
+
+    /// The name of the database of the service's set.
+    pub(crate) fn of_set(io: &'a Io, service: &Service, settings: &Settings) -> Self {
+        let pin = Self::of_service(io, service, settings);
+        Self { slot: pin.slot.map(|slot| slot + " set"), ..pin }
+    }
+
+    /// Checks a name against the pinned one, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::OtherName`], and errors of the storage.
+    pub(crate) async fn check(&self, name: &str) -> Result<()> {
+        match &self.slot {
+            Some(slot) => self.is_pinned(name, Storage::new(self.io, slot).name().await?).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Pins a name, unless one is pinned.
+    ///
+    /// # Errors
+    /// [`Error::OtherName`] if another session has pinned another name meanwhile. Errors of the storage.
+    pub(crate) async fn keep(&self, name: &str) -> Result<()> {
+        let Some(slot) = &self.slot else { return Ok(()) };
+        let storage = Storage::new(self.io, slot);
+        if self.is_pinned(name, storage.name().await?)? {
+            return Ok(());
+        }
+        let lock = storage.lock().await?;
+        if self.is_pinned(name, lock.name().await?)? { Ok(()) } else { lock.keep_name(name).await }
+    }
+
+    /// Returns whether a name is the pinned one; false if none is pinned.
+    fn is_pinned(&self, name: &str, pinned: Option<String>) -> Result<bool> {
+        match pinned {
+            Some(expected) if expected != name => {
+                Err(Error::OtherName { url: self.url.clone(), found: name.to_owned(), expected })
+            }
+            pinned => Ok(pinned.is_some()),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
 use papir_oprf::ELEMENT_BYTES;
 use papir_protocol::{PsiInfo, path};
 
+use super::pins::NamePin;
 use super::queries::{QueryReply, QueryRequest};
 use super::service::Service;
 use super::session::Session;
@@ -198,8 +199,11 @@ impl IntersectionTask<'_> {
         info: &PsiInfo,
         traffic: &mut Traffic,
     ) -> Result<Vec<Match>, RunError> {
-        let settings = Settings { database: info.database.clone(), ..self.settings.clone() };
+        // The name comes from the service, unless the caller gives one.
+        let database = self.service.named(&self.settings).or(info.database.as_ref()).cloned();
+        let settings = Settings { database, ..self.settings.clone() };
         let mut session = Session::connect(self.io, self.service.clone(), settings).await?;
+        session.keep_name(&NamePin::of_set(self.io, &self.service, &self.settings)).await?;
         self.check_version(&session, info)?;
         let names = masked.names();
         let wanted: Vec<_> = names.iter().map(|name| papir_lookup::Wanted::Key(name.as_slice())).collect();

@@ -11,7 +11,7 @@ use super::address::Address;
 use super::platform::Platform;
 use super::request::{Accepted, Request, Response, bounded};
 use super::retries::{PATIENCE, Retries, is_repeatable, is_retryable};
-use super::settings::Token;
+use super::settings::{Settings, Token};
 use super::task::Io;
 use crate::error::{Error, FinalFailure, Result, unexpected};
 
@@ -64,6 +64,11 @@ impl Service {
     /// The service's address.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// The database that the caller names: in the settings, else in the address.
+    pub(crate) fn named<'a>(&'a self, settings: &'a Settings) -> Option<&'a String> {
+        settings.database.as_ref().or(self.address.database.as_ref())
     }
 
     /// The full address of a path, for messages.

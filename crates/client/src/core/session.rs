@@ -6,14 +6,14 @@ use std::time::Duration;
 use papir_checkpoint::Accepted;
 use papir_core::Version;
 use papir_core::erased::ErasedState;
-use papir_lookup::{AnswerLengths, Lookup, Pending, Wanted};
+use papir_lookup::{AnswerLengths, Lookup, Pending, Root, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
 use super::checkpoints::OwnerTrust;
 use super::costs::Costs;
 use super::fetch::{self, Fetched, Origin};
 use super::lookups::{self, AnsweredLookups};
-use super::pins;
+use super::pins::{self, NamePin};
 use super::queries::{QueryReply, QueryRequest};
 use super::registration::{Context, Registration};
 use super::service::Service;
@@ -79,32 +79,36 @@ impl Session {
 
     pub(crate) async fn connect(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
         let name = fetch::choose(io, &service, &settings).await?;
+        NamePin::of_service(io, &service, &settings).check(&name).await?;
         let mut costs = Costs::default();
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
-        let from = Origin { service: &service, name: &name, settings: &settings, trust: &trust, held: None };
-        let seen = service.platform.now();
-        let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
-        let slot = service.address.identity(&name);
-        let storage = Storage::new(io, &slot);
-        // A root that the trusted owner signed needs no pin: the next version has another one. But
-        // a pinned root is checked before the key of a first checkpoint is pinned: otherwise a
-        // service could replace the root by a key of its own.
-        let first_key = accepted.is_some() && !trust.is_known();
-        let checks_root = match settings.pin {
-            Pin::Nothing => false,
-            Pin::Owner => first_key && storage.has_root().await?,
-            Pin::OwnerAndRoot => settings.root.is_some() || accepted.is_none() || first_key,
+        let mut attempts = 1..MAX_CHANGES;
+        let (seen, info, lookup) = loop {
+            let from =
+                Origin { service: &service, name: &name, settings: &settings, trust: &trust, held: None };
+            let seen = service.platform.now();
+            let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
+            let root = check_root(io, from, lookup.root(), accepted.is_some()).await?;
+            let Some(accepted) = accepted else {
+                settings.root = root;
+                break (seen, info, lookup);
+            };
+            match trust.keep(io, &service, &name, &settings, *accepted).await {
+                Err(error) if error.is_rollback() && attempts.next().is_some() => {}
+                kept => break kept.map(|()| (seen, info, lookup))?,
+            }
         };
-        if checks_root {
-            let url = service.url(&path::database(&name));
-            let root = pins::check_or_pin(storage, &url, settings.root, lookup.root()).await?;
-            settings.root = if accepted.is_some() { settings.root } else { root };
-        }
-        if let Some(accepted) = accepted {
-            trust.keep(io, &service, &name, &settings, *accepted).await?;
-        }
         let had_delta = info.delta.is_some();
-        Ok(Self { service, settings, name, info, lookup, costs, trust, registration: None, seen, had_delta })
+        let session =
+            Self { service, settings, name, info, lookup, costs, trust, registration: None, seen, had_delta };
+        session.keep_name(&NamePin::of_service(io, &session.service, &session.settings)).await?;
+        Ok(session)
+    }
+
+    /// Checks the database's name against the pinned one, and pins it if it protects a signature or a root.
+    pub(crate) async fn keep_name(&self, pin: &NamePin<'_>) -> Result<()> {
+        let protects = self.trust.is_signed() || self.settings.root.is_some();
+        if protects { pin.keep(&self.name).await } else { pin.check(&self.name).await }
     }
 
     /// The service.
@@ -405,18 +409,25 @@ impl Session {
         if changes > 0 {
             fetch::pause_between_changes(io, service, changes).await;
         }
-        let from = Origin { service, name, settings, trust: &self.trust, held: Some(&self.lookup) };
-        let fetched = fetch::fetch(io, from, named, &mut self.costs).await?;
-        if let Some(accepted) = fetched.accepted {
-            self.trust.keep(io, service, name, settings, *accepted).await?;
-        }
-        (self.info, self.lookup) = (fetched.info, fetched.lookup);
+        let mut attempts = 1..MAX_CHANGES;
+        (self.info, self.lookup) = loop {
+            let from = Origin { service, name, settings, trust: &self.trust, held: Some(&self.lookup) };
+            let Fetched { info, lookup, accepted } = fetch::fetch(io, from, named, &mut self.costs).await?;
+            let Some(accepted) = accepted else { break (info, lookup) };
+            match self.trust.keep(io, service, name, settings, *accepted).await {
+                Err(error) if error.is_rollback() && attempts.next().is_some() => {}
+                kept => break kept.map(|()| (info, lookup))?,
+            }
+        };
         if named.is_none() {
             self.seen = begin;
         }
         self.had_delta |= self.info.delta.is_some();
         self.costs = self.costs();
         self.registration = None;
+        if self.trust.is_signed() {
+            self.keep_name(&NamePin::of_service(io, &self.service, &self.settings)).await?;
+        }
         Ok(())
     }
 
@@ -438,4 +449,26 @@ impl Session {
     fn context<'a>(&'a self, io: &'a Io) -> Context<'a> {
         Context { io, service: &self.service, lookup: &self.lookup }
     }
+}
+
+/// Checks the root that was found against the given or pinned one, and pins it if the settings say so.
+/// Returns the root that an unsigned database must have from now on.
+///
+/// A root that the trusted owner signed needs no pin: the next version has another one. But a pinned
+/// root is checked before the key of a first checkpoint is pinned: otherwise a service could replace the
+/// root by a key of its own.
+async fn check_root(io: &Io, from: Origin<'_>, found: Option<Root>, signed: bool) -> Result<Option<Root>> {
+    let Origin { service, name, settings, trust, .. } = from;
+    let slot = service.address.identity(name);
+    let storage = Storage::new(io, &slot);
+    let first_key = signed && !trust.is_known();
+    let checks = match settings.pin {
+        Pin::Nothing => false,
+        Pin::Owner => first_key && storage.has_root().await?,
+        Pin::OwnerAndRoot => settings.root.is_some() || !signed || first_key,
+    };
+    if !checks {
+        return Ok(settings.root);
+    }
+    pins::check_or_pin(storage, &service.url(&path::database(name)), settings.root, found).await
 }

@@ -53,6 +53,12 @@ impl<'a> Storage<'a> {
         }
     }
 
+    /// The pinned name of the service's database.
+    pub(crate) async fn name(self) -> Result<Option<String>> {
+        let name = self.bytes(StoreAction::Name).await?;
+        Ok(name.map(|name| String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned()))
+    }
+
     /// The stored filter, at most `limit` bytes of it.
     pub(crate) async fn filter(self, limit: u64) -> Result<Option<Vec<u8>>> {
         self.bytes(StoreAction::Filter(limit)).await
@@ -151,6 +157,16 @@ impl Locked<'_> {
     /// Pins an owner's key. It is durable on return.
     pub(crate) async fn keep_owner(&self, owner: PinnedOwner) -> Result<()> {
         self.storage.change(StoreAction::KeepOwner(owner)).await
+    }
+
+    /// The pinned name of the service's database.
+    pub(crate) async fn name(&self) -> Result<Option<String>> {
+        self.storage.name().await
+    }
+
+    /// Pins the name of the service's database. It is durable on return.
+    pub(crate) async fn keep_name(&self, name: &str) -> Result<()> {
+        self.storage.change(StoreAction::KeepName(name.to_owned())).await
     }
 
     /// Pins a root. It is durable on return.

@@ -1,7 +1,7 @@
 //! Requests to the storage of client state.
 //!
-//! A slot holds the data of one database of one service. A query uses up state that must never be
-//! used again. Therefore a change must be durable before the storage replies, and only one task at
+//! A slot holds the data of one database of one service, or the name of its only database. A query
+//! uses up state that must never be used again. Therefore a change must be durable before the storage replies, and only one task at
 //! a time may hold a slot's lock.
 
 use std::any::Any;
@@ -17,7 +17,7 @@ use super::record::SavedRegistration;
 /// A request to the storage.
 #[derive(Debug)]
 pub struct StoreRequest {
-    /// The slot's identity, unique to one database of one service. It contains the service's
+    /// The slot's identity, unique to one database of one service, or to the service. It contains the service's
     /// address: storage that others can list should hash it.
     pub slot: String,
     /// The action.
@@ -53,6 +53,11 @@ pub enum StoreAction {
     Owner,
     /// Pins an owner's key and replaces an earlier one. Requested with the lock held.
     KeepOwner(PinnedOwner),
+    /// Reads the pinned name of a service's database, without creating the slot or taking its lock. The
+    /// reply is [`Stored::Bytes`].
+    Name,
+    /// Pins the name of a service's database. Requested with the lock held.
+    KeepName(String),
     /// Reads a set's filter, at most this many bytes. The reply is [`Stored::Bytes`].
     Filter(u64),
     /// Stores the filter of a set and replaces an earlier one. The storage takes the lock itself.

@@ -57,7 +57,7 @@ impl StateStorage for Folder {
     fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
         match entry {
             // Without a directory, nothing is pinned.
-            StateEntry::Root | StateEntry::Owner if self.0.is_none() => Ok(None),
+            StateEntry::Root | StateEntry::Owner | StateEntry::Name if self.0.is_none() => Ok(None),
             StateEntry::PublicPart => {
                 Ok(PublicParts::new(self.directory()?).read(slot, limit).map(Zeroizing::new))
             }

@@ -53,6 +53,12 @@ impl ClientState {
         Self::new(Arc::new(Folder::new(directory)), passphrase)
     }
 
+    /// Where the storage keeps a slot: equal for all connections of this process that share it.
+    #[cfg(feature = "aio")]
+    pub(crate) fn location(&self, slot: &str) -> PathBuf {
+        Slot::new(&*self.storage, slot, None).location()
+    }
+
     /// Performs a request of the protocol core. Blocks while the storage reads or writes, and while
     /// another process or thread holds the lock.
     pub(crate) fn perform(&self, request: StoreRequest) -> Result<Stored> {

@@ -14,6 +14,9 @@ const ROOT_BYTES: u64 = 256;
 /// Longest accepted entry of a pinned owner's key, in bytes.
 const OWNER_BYTES: u64 = 4096;
 
+/// Longest accepted entry of a database's name, in bytes.
+const NAME_BYTES: u64 = 4096;
+
 /// The state of one database. Callers hold the lock while they change it.
 pub(super) struct Slot<'a> {
     storage: &'a dyn StateStorage,
@@ -33,6 +36,12 @@ impl<'a> Slot<'a> {
         let mut name = blake3::hash(identity.as_bytes()).to_hex().to_string();
         name.truncate(32);
         Self { storage, name, passphrase }
+    }
+
+    /// The location of the registration, also if there is none.
+    #[cfg(feature = "aio")]
+    pub(super) fn location(&self) -> std::path::PathBuf {
+        self.storage.location(&self.name, StateEntry::Registration)
     }
 
     /// Performs an action of the protocol core.
@@ -56,6 +65,10 @@ impl<'a> Slot<'a> {
             StoreAction::Owner => Stored::Owner(self.owner()?),
             StoreAction::KeepOwner(owner) => {
                 done(self.replace(StateEntry::Owner, owner.encode().as_bytes())?)
+            }
+            StoreAction::Name => Stored::Bytes(self.bytes(StateEntry::Name, NAME_BYTES)?),
+            StoreAction::KeepName(name) => {
+                done(self.replace(StateEntry::Name, format!("{name}\n").as_bytes())?)
             }
             StoreAction::Filter(limit) => Stored::Bytes(self.bytes(StateEntry::Filter, limit)?),
             StoreAction::KeepFilter(bytes) => {
@@ -221,6 +234,20 @@ mod tests {
         fs::write(&path, &text).unwrap();
         assert_eq!(slot.owner().err().unwrap().code(), "state");
         assert_eq!(fs::read(&path).unwrap(), text.as_bytes());
+    }
+
+    #[test]
+    fn golden_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = storage(folder.path());
+        let slot = Slot::new(&storage, "http://h/v1/databases/", None);
+        let _lock = slot.lock().unwrap();
+        slot.perform(StoreAction::KeepName("words".to_owned())).unwrap();
+        let file = folder.path().join("state/c6ea1f714556fb50dc4b4d987addd207.name");
+        assert_eq!(path(&slot, StateEntry::Name), file);
+        assert_eq!(fs::read(&file).unwrap(), b"words\n");
+        let read = slot.perform(StoreAction::Name).unwrap();
+        assert!(matches!(read, Stored::Bytes(Some(name)) if name == b"words\n"));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub enum StateEntry {
     Root,
     /// The pinned owner's key.
     Owner,
+    /// The name of a service's only database, in a slot of the service.
+    Name,
     /// The filter of a set.
     Filter,
     /// A copy of the public part. It may be lost at any time.
@@ -34,16 +36,17 @@ impl StateEntry {
             Self::Keys => "keys",
             Self::Root => "root",
             Self::Owner => "owner",
+            Self::Name => "name",
             Self::Filter => "filter",
             Self::PublicPart => "public",
         }
     }
 }
 
-/// Storage of client state. A slot has the entries of one database; its name is 32 hexadecimal
+/// Storage of client state. A slot has the entries of one database or of one service; its name is 32 hexadecimal
 /// digits and does not reveal the service.
 ///
-/// Registrations, keys, roots and owner's keys are changed with the slot's lock held. Everything may be
+/// Registrations, keys, roots, owner's keys and names are changed with the slot's lock held. Everything may be
 /// read without it, and a public part is also replaced without it, by several threads at once.
 ///
 /// A registered client must never use a part of its state twice, so a copy of an earlier state must

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use papir_checkpoint::{Certificate, Kind, Seen, SigningKey, VerifyingKey, cosign};
 use papir_client::Error;
-use papir_client::core::{CheckpointSettings, Pin, PinnedOwner, Response, Service, Settings, Step, psi};
+use papir_client::core::{
+    CheckpointSettings, Pin, PinnedOwner, Response, Service, Session, Settings, Step, psi,
+};
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
 use papir_lookup::{Root, Wanted};
-use papir_protocol::DeltaInfo;
+use papir_protocol::{DeltaInfo, PsiInfo, path};
 use papir_schemes::registry;
 
-use crate::peer::{EPOCH, FixedPlatform, Peer, Reply, record, records, rng, short};
+use crate::peer::{EPOCH, FixedPlatform, Peer, Reply, json, record, records, rng, short};
 use crate::signing::{append_delta, owner, sign, sign_again, signed};
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
@@ -43,7 +45,7 @@ const FETCHES: [&str; 4] = ["GET ", "GET ", "GET /checkpoint/proof", "GET /publi
 fn the_checkpoint_is_fetched_before_any_query_and_pinned_after_the_public_part() {
     let mut peer = signed(simple(1), &owner(1));
     let mut session = peer.open(pinning()).unwrap();
-    assert_eq!(events(&peer), [&FETCHES[..], &["lock", "pin", "unlock"]].concat());
+    assert_eq!(events(&peer), [&FETCHES[..], &["lock", "pin", "unlock", "pin name"]].concat());
     let pin = peer.pin.clone().unwrap();
     assert_eq!((&pin.key, pin.highest.sequence), (&owner(1).public(), 0));
     assert_eq!(session.checkpoint().map(|accepted| accepted.seen), Some(pin.highest));
@@ -199,6 +201,92 @@ fn the_owner_is_pinned_by_default_and_the_root_is_not() {
     assert!(matches!(error, Error::NoCheckpoint { .. }), "{error}");
 }
 
+/// The pins are kept under the database's name, which the service states if the caller does not.
+#[test]
+fn another_name_does_not_escape_the_pins() {
+    let mut peer = signed(simple(1), &owner(1));
+    peer.open(Settings::default()).unwrap();
+    assert_eq!(peer.pinned_name.as_deref(), Some("table"));
+    peer.rename("other");
+    peer.log = None;
+    events(&peer);
+    for settings in [Settings::default(), pinning(), given(owner(1).public())] {
+        let error = peer.open(settings).err().unwrap();
+        assert_eq!(error.code(), "other_name");
+        let text = "the only database is named `other`: expected `table`, as before";
+        assert!(error.to_string().contains(text), "{error}");
+        assert_eq!(events(&peer), ["GET "], "nothing is fetched or stored");
+    }
+    // The caller names it. The pinned name stays.
+    let named = Settings { database: Some("other".to_owned()), ..Settings::default() };
+    peer.open(named).unwrap();
+    assert!(peer.open(Settings::default()).is_err());
+    peer.rename("table");
+    peer.open(Settings::default()).unwrap();
+}
+
+#[test]
+fn a_name_is_pinned_with_an_owner_or_a_root_only() {
+    let mut peer = Peer::new(simple(1));
+    for settings in [pinning(), Settings::default()] {
+        peer.open(settings).unwrap();
+        assert_eq!(peer.pinned_name, None);
+    }
+    sign(&mut peer, &owner(1), &[]);
+    let named = Settings { database: Some("table".to_owned()), ..Settings::default() };
+    for settings in [without_pins(), named] {
+        peer.open(settings).unwrap();
+        assert_eq!(peer.pinned_name, None);
+    }
+    // A session that meets a signed version later.
+    (peer.log, peer.pin) = (None, None);
+    let mut session = peer.open(Settings::default()).unwrap();
+    peer.versions = vec![simple(2).into()];
+    sign(&mut peer, &owner(1), &[]);
+    peer.run(session.get(&[Wanted::Index(7)])).unwrap();
+    assert_eq!(peer.pinned_name.as_deref(), Some("table"));
+}
+
+/// A service names the database of its set.
+#[test]
+fn another_name_of_a_sets_database_does_not_escape_the_pins() {
+    let mut peer = signed(simple(1), &owner(1));
+    let key = papir_oprf::Key::generate(&mut rng(7)).unwrap();
+    let intersect = |peer: &mut Peer, named: bool| {
+        let task = psi::intersect(peer.service().unwrap(), Settings::default(), vec!["element"]);
+        let error = peer.run_through(task, &mut |peer, call| match call.path.as_str() {
+            path::PSI => Ok(json(200, &set_in(peer, named))),
+            path::PSI_EVALUATE => {
+                let body = Ok(key.evaluate(&call.body).unwrap());
+                Ok(Response { status: 200, headers: Vec::new(), body })
+            }
+            _ => peer.receive(call),
+        });
+        error.unwrap_err().code().to_owned()
+    };
+    // The database of this test has no keys, which ends the lookup.
+    assert_eq!(intersect(&mut peer, true), "not_keyed");
+    assert_eq!(peer.pinned_name.as_deref(), Some("table"));
+    peer.rename("other");
+    peer.log = None;
+    for named in [true, false] {
+        assert_eq!(intersect(&mut peer, named), "other_name");
+    }
+}
+
+/// The description of a set whose elements are looked up in the peer's database.
+fn set_in(peer: &Peer, named: bool) -> PsiInfo {
+    PsiInfo {
+        kind: "retrieval".into(),
+        version: peer.newest().server.version().to_string(),
+        elements: 9,
+        longest_label: None,
+        max_elements: 9,
+        filter_bytes: None,
+        database: named.then(|| peer.name.to_owned()),
+    }
+}
+
 #[test]
 fn the_key_of_a_first_checkpoint_does_not_replace_a_pinned_root() {
     let mut peer = signed(simple(1), &owner(1));
@@ -224,6 +312,47 @@ fn two_versions_under_one_sequence_are_refused() {
     let error = peer.open(pinning()).err().unwrap();
     assert_eq!(error.code(), "checkpoint_equivocation");
     assert!(peer.pin.is_some());
+}
+
+/// Two sessions of one client that fetch at the same time.
+#[test]
+fn a_session_does_not_replace_a_newer_or_another_version_that_was_pinned_meanwhile() {
+    let key = owner(1);
+    let mut peer = signed(simple(1), &key);
+    peer.open(Settings::default()).unwrap();
+    let before = peer.pin.clone().unwrap();
+    sign(&mut peer, &key, &[]);
+    let impatient = CheckpointSettings { catch_up: Some(Duration::ZERO), ..CheckpointSettings::default() };
+    for (sequence, leaf, code) in
+        [(1, [9; 32], "checkpoint_equivocation"), (2, [9; 32], "checkpoint_rollback")]
+    {
+        peer.pin = Some(before.clone());
+        let pinned = PinnedOwner { highest: Seen { sequence, leaf }, ..before.clone() };
+        let settings = Settings { checkpoint: impatient.clone(), ..Settings::default() };
+        let task = Session::open(peer.service().unwrap(), settings);
+        let opened = peer.run_through(task, &mut |peer, call| {
+            if call.route().ends_with("/public") {
+                peer.pin = Some(pinned.clone());
+            }
+            peer.receive(call)
+        });
+        assert_eq!(opened.err().unwrap().code(), code);
+        assert_eq!(peer.pin, Some(pinned));
+    }
+    // A session that was overtaken fetches again.
+    peer.pin = Some(before);
+    let mut overtaken = false;
+    let task = Session::open(peer.service().unwrap(), Settings::default());
+    let opened = peer.run_through(task, &mut |peer, call| {
+        if call.route().ends_with("/public") && !std::mem::replace(&mut overtaken, true) {
+            sign(peer, &key, &[]);
+            let leaf = peer.log.as_ref().unwrap().newest().unwrap().clone();
+            let highest = Seen { sequence: leaf.sequence, leaf: leaf.hash().unwrap() };
+            peer.pin.as_mut().unwrap().highest = highest;
+        }
+        peer.receive(call)
+    });
+    assert_eq!(opened.unwrap().checkpoint().unwrap().seen.sequence, 2);
 }
 
 #[test]

@@ -187,8 +187,10 @@ impl Registered {
     }
 }
 
-/// A service with one database, `table`.
+/// A service with one database.
 pub struct Peer {
+    /// The database's name.
+    pub name: &'static str,
     /// The versions of the database; the last one is the newest.
     pub versions: Vec<Offer>,
     /// Replies to the next query requests, in place of answers.
@@ -211,6 +213,8 @@ pub struct Peer {
     pub behind: VecDeque<Log>,
     /// The pinned owner's key.
     pub pin: Option<PinnedOwner>,
+    /// The pinned name of the database.
+    pub pinned_name: Option<String>,
     /// The pinned root.
     pub root: Option<Root>,
     /// The delta that the description states.
@@ -239,6 +243,7 @@ impl Reply {
 impl Peer {
     pub fn new(first: impl Into<Offer>) -> Self {
         Self {
+            name: "table",
             versions: vec![first.into()],
             script: VecDeque::new(),
             damage: |_| {},
@@ -254,9 +259,15 @@ impl Peer {
             delta: None,
             pin: None,
             root: None,
+            pinned_name: None,
             copy: None,
             kept: None,
         }
+    }
+
+    /// Gives the database another name, under which the client has pinned nothing.
+    pub fn rename(&mut self, name: &'static str) {
+        (self.name, self.pin, self.root) = (name, None, None);
     }
 
     /// Opens a session with the database.
@@ -338,7 +349,8 @@ impl Peer {
 
     /// The service's response, with its whole body.
     pub fn receive(&mut self, call: &Call) -> Result<Response, Failure> {
-        let segments: Vec<&str> = call.route().split('/').skip(1).collect();
+        let segment = |text| if text == self.name { "table" } else { text };
+        let segments: Vec<&str> = call.route().split('/').skip(1).map(segment).collect();
         Ok(match (call.method, segments.as_slice()) {
             (Method::Get, []) => json(200, &DatabaseList { databases: vec![self.info().summary()] }),
             (Method::Get, ["table"]) => json(200, &self.info()),
@@ -368,7 +380,7 @@ impl Peer {
         let (description, version) = (server.describe(), server.version());
         let (sizes, shape) = (description.sizes, description.shape);
         DatabaseInfo {
-            name: "table".into(),
+            name: self.name.into(),
             scheme: description.scheme.into(),
             version: version.to_string(),
             records: shape.records(),
@@ -566,7 +578,10 @@ impl Peer {
     }
 
     pub fn store(&mut self, request: StoreRequest) -> Stored {
-        assert_eq!(request.slot, "https://papir.example/v1/databases/table");
+        if request.slot.trim_end_matches(" set") == "https://papir.example/v1/databases/" {
+            return self.store_name(request.action);
+        }
+        assert_eq!(request.slot, format!("https://papir.example/v1/databases/{}", self.name));
         let (name, stored) = match request.action {
             StoreAction::Lock => {
                 let lock = StoreLock::new(Unlock(Arc::clone(&self.events))).at(self.place);
@@ -617,6 +632,20 @@ impl Peer {
         };
         self.record(Event::Stored(name));
         stored
+    }
+
+    /// The slot of the service, or of its set. Its lock is no event.
+    fn store_name(&mut self, action: StoreAction) -> Stored {
+        match action {
+            StoreAction::Lock => Stored::Locked(StoreLock::new(())),
+            StoreAction::Name => Stored::Bytes(self.pinned_name.clone().map(String::into_bytes)),
+            StoreAction::KeepName(name) => {
+                self.pinned_name = Some(name);
+                self.record(Event::Stored("pin name"));
+                Stored::Done
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 
