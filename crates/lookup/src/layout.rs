@@ -260,11 +260,14 @@ impl KeywordLayout {
         } else {
             d.format.chunks(self.longest as usize) as u64
         };
-        within("the lookups of a keyword layout", d.lookups.into(), chunks.max(1), chunks)
+        within("the lookups of a keyword layout", d.lookups.into(), chunks.max(1), chunks)?;
+        // A lookup reads every pilot for each of its records.
+        let reads = grid.pilot_count().saturating_mul(d.lookups.into());
+        within("the pilots that a lookup reads", reads, 1, u32::MAX.into())
     }
 }
 
-fn within(what: &'static str, found: u64, least: u64, most: u64) -> Result<()> {
+pub(crate) fn within(what: &'static str, found: u64, least: u64, most: u64) -> Result<()> {
     if (least..=most).contains(&found) {
         return Ok(());
     }

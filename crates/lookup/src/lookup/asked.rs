@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
-use papir_core::{Error as CoreError, Record};
+use papir_core::{Error as CoreError, MAX_MESSAGE_BYTES, Record};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::commitment::Commitment;
 use crate::error::Result;
 use crate::ids::KeyId;
-use crate::layout::KeywordLayout;
+use crate::layout::{KeywordLayout, within};
 
 /// The client of one prepared database: of a whole one, of a base or of a delta.
 pub(super) struct Part {
@@ -49,6 +49,24 @@ impl Part {
     /// Number of records that every lookup fetches.
     pub(super) fn records_per_lookup(&self) -> usize {
         self.keyword.as_ref().map_or(1, KeywordLayout::lookups)
+    }
+
+    /// Checks the lengths of one lookup's queries and answers. They follow from a layout and parameters
+    /// of a few bytes, which a client has from the server: nothing is allocated for a lookup before.
+    ///
+    /// # Errors
+    /// [`CoreError::OutOfBounds`] above [`MAX_MESSAGE_BYTES`].
+    pub(super) fn check_messages(&self) -> Result<()> {
+        let (queries, sizes) =
+            (self.records_per_lookup().div_ceil(self.capacity()) as u64, self.client.describe().sizes);
+        let messages = [
+            ("the bytes of one lookup's queries", sizes.query),
+            ("the bytes of one lookup's answers", sizes.answer),
+        ];
+        for (what, each) in messages {
+            within(what, queries.saturating_mul(each), 0, MAX_MESSAGE_BYTES)?;
+        }
+        Ok(())
     }
 
     /// The result of one lookup from its records: a value, or `None` if the key is absent.

@@ -37,7 +37,8 @@ impl Lookup {
     /// Makes a lookup client from a scheme's client and, for a database with keys, the layout.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`] if the layout belongs to another database.
+    /// [`CoreError::Malformed`] if the layout belongs to another database, [`CoreError::OutOfBounds`] if the
+    /// queries or the answers of one lookup are longer than [`papir_core::MAX_MESSAGE_BYTES`] together.
     pub fn new(client: Box<dyn ErasedClient>, keyword: Option<KeywordLayout>) -> Result<Self> {
         Self::new_verifying(client, keyword, None)
     }
@@ -55,7 +56,9 @@ impl Lookup {
         let commitment = commitment_top.map(|top| Commitment::of_prepared(&prepared, top)).transpose()?;
         let shape = commitment.as_ref().map_or(prepared, |commitment| *commitment.shape());
         keyword.as_ref().map_or(Ok(()), |layout| layout.check_shape(&shape))?;
-        Ok(Self { base: Arc::new(Part { client, keyword, commitment }), delta: None })
+        let base = Part { client, keyword, commitment };
+        base.check_messages()?;
+        Ok(Self { base: Arc::new(base), delta: None })
     }
 
     /// Adds a delta to the client of its base, in place of an earlier one. `client` is the client of the
@@ -63,7 +66,7 @@ impl Lookup {
     ///
     /// # Errors
     /// [`CoreError::WrongVersion`] for the delta of another base, [`CoreError::Malformed`] if it does not
-    /// fit the base.
+    /// fit the base, and the errors of [`Lookup::new_verifying`].
     pub fn with_delta(&self, client: Box<dyn ErasedClient>, delta: &DeltaPart) -> Result<Self> {
         let (found, expected) = (delta.base, self.base_version());
         if found != expected {

@@ -8,7 +8,8 @@ use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
 use papir_core::{
     Description, Error as CoreError, Goal, NoProgress, NotPrivate, Record, RecordBuffer, Version,
 };
-use papir_lookup::{BucketTarget, Bundle, Error, KeywordTable, Lookup, OnDuplicate, Wanted};
+use papir_lookup::delta::DeltaPart;
+use papir_lookup::{BucketTarget, Bundle, Error, KeywordLayout, KeywordTable, Lookup, OnDuplicate, Wanted};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
 
@@ -58,6 +59,38 @@ fn indices_into_keyed_databases_and_foreign_layouts_are_refused() {
     assert!(matches!(keyed.prepare_index(0, &mut rng(7)).err(), Some(Error::Keyed)));
     let other = people(BucketTarget::AtMost(100)).layout;
     assert_eq!(lookup(server.as_ref(), Some(other)).err().unwrap().code(), "malformed");
+}
+
+/// A layout of a table with one key, whose lookups fetch 65,536 records of a byte each.
+fn endless_layout() -> (KeywordTable, KeywordLayout) {
+    let table = table_with(vec![entry(1, b"key", &[7; 100])], BucketTarget::AtMost(64), OnDuplicate::Refuse);
+    let (table, longest) = (table.unwrap(), 1u32 << 16);
+    let mut bytes = table.layout.encode();
+    // Records of a lookup, the longest value, bytes of the length field, most payload bytes.
+    let fields = [&longest.to_le_bytes()[..], &longest.to_le_bytes(), &[3], &1u32.to_le_bytes()].concat();
+    bytes[82..82 + fields.len()].copy_from_slice(&fields);
+    let layout = KeywordLayout::decode(&bytes).unwrap();
+    assert_eq!(layout.lookups(), 1 << 16);
+    (table, layout)
+}
+
+#[test]
+fn layouts_whose_lookups_are_longer_than_any_message_are_refused() {
+    let (table, endless) = endless_layout();
+    let inspire = registry::by_name("inspire").unwrap();
+    let server = inspire.setup(&table.records, Goal::default(), &mut rng(2), &NoProgress).unwrap();
+    let client = || inspire.client(&server.public()).unwrap();
+    let base = Lookup::new(client(), Some(table.layout)).unwrap();
+    let sizes = base.describe().sizes;
+    assert!(sizes.query << 16 > papir_core::MAX_MESSAGE_BYTES, "{sizes:?}");
+    let bundle =
+        Bundle { scheme_public: server.public(), keyword: Some(endless.clone()), commitment_top: None };
+    let delta = DeltaPart { base: base.version(), records: None, content: None, bundle };
+    for refused in [Lookup::new(client(), Some(endless)), base.with_delta(client(), &delta)] {
+        let error = refused.err().unwrap().to_string();
+        let text = format!("one lookup's queries is {}: expected 0 to {}", sizes.query << 16, 1 << 30);
+        assert!(error.contains(&text), "{error}");
+    }
 }
 
 /// A client that counts the answers it opens.

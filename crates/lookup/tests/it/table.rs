@@ -6,7 +6,8 @@ use crate::common::{entry, find, rng, table_with};
 use papir_core::Error as CoreError;
 use papir_core::NoProgress;
 use papir_lookup::{
-    BucketTarget, Entry, Error, KeywordLayout, MAX_VALUE_BYTES, OnDuplicate, TableOptions, build,
+    BucketTarget, Entry, Error, KeywordLayout, LAYOUT_HEADER_BYTES, MAX_VALUE_BYTES, OnDuplicate,
+    PILOT_BYTES, TableOptions, build,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
@@ -163,6 +164,25 @@ fn damaged_layouts_are_refused_or_harmless() {
             let _ = layout.find(&key, &records);
         }
     }
+}
+
+#[test]
+fn layouts_whose_lookups_read_too_many_pilots_are_refused() {
+    let table = table_with(vec![entry(1, b"key", &[5; 500])], BucketTarget::AtMost(100), OnDuplicate::Refuse)
+        .unwrap();
+    let mut bytes = table.layout.encode();
+    let (lookups, pilots) = (1u32 << 16, 1u32 << 16);
+    bytes[66..78].copy_from_slice(&[1, 16, pilots].map(u32::to_le_bytes).concat());
+    bytes[82..90].copy_from_slice(&[lookups; 2].map(u32::to_le_bytes).concat());
+    (bytes[90], bytes[91]) = (3, 1);
+    bytes[92..95].fill(0);
+    bytes.resize(LAYOUT_HEADER_BYTES + PILOT_BYTES * pilots as usize, 0);
+    let error = KeywordLayout::decode(&bytes).unwrap_err().to_string();
+    assert!(error.contains("pilots that a lookup reads is 4294967296: expected 1 to 4294967295"), "{error}");
+    // One pilot less.
+    bytes[74..78].copy_from_slice(&(pilots - 1).to_le_bytes());
+    bytes.truncate(bytes.len() - PILOT_BYTES);
+    KeywordLayout::decode(&bytes).unwrap();
 }
 
 #[test]
