@@ -20,6 +20,7 @@
 mod certificate_request;
 mod connection;
 mod failures;
+mod gate;
 mod http;
 mod in_place;
 pub mod psi;

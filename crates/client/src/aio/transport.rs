@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::certificate_request::CertificateRequest;
 use super::failures::{failure, timed_out};
+use super::gate::Gate;
 use super::http;
 use super::in_place::unblocked;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
@@ -55,8 +56,9 @@ impl Transport {
                     unblocked(|| then.resume()).await
                 }
                 Step::Store(request, then) => {
+                    let gate = Gate::enter(&self.state, &request).await;
                     let state = self.state.clone();
-                    unblocked(move || then.resume(state.perform(request))).await
+                    unblocked(move || then.resume(gate.perform(&state, request))).await
                 }
                 Step::Done(output) => return output,
             };

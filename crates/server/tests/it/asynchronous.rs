@@ -10,10 +10,15 @@ use crate::support::secured::{Authority, pair};
 use crate::support::transports::{AnyConnection, AsyncConnection};
 use crate::support::{Running, config, indexed, record};
 use papir_client::aio::{self, Connection, Registrations, in_place};
-use papir_client::{Error, FinalFailure, Options};
+use papir_client::{Error, FinalFailure, Options, Schemes};
+use papir_core::erased::Erased;
 use papir_server::{Listen, Protection, ServerConfig};
+use papir_testkit::stateful::Stateful;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
+use tokio::time::timeout;
+
+static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
 #[tokio::test]
 async fn operators_list_show_and_evict_clients() {
@@ -106,6 +111,38 @@ fn steps_in_place_need_no_other_thread() {
     assert_eq!(threads.load(Ordering::Relaxed), 0);
     assert_eq!(runtime.block_on(connection.get_index(9)).unwrap(), record(9));
     assert_ne!(threads.load(Ordering::Relaxed), 0);
+}
+
+/// The holder of the state's lock needs a blocking thread for its next step, and the others wait for the
+/// lock.
+#[test]
+fn lookups_of_a_registered_client_need_few_blocking_threads() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let options = Options {
+        allow_not_private: true,
+        state: Some(folder.path().join("state")),
+        schemes: Schemes::only(vec![&STATEFUL]),
+        ..Options::default()
+    };
+    let runtime = Builder::new_multi_thread().enable_all().max_blocking_threads(2).build().unwrap();
+    let lookups = (0..5).map(|index| {
+        let (url, options) = (server.url(), options.clone());
+        runtime.spawn(async move { Connection::open_with(&url, &options).await?.get_index(index).await })
+    });
+    let lookups: Vec<_> = lookups.collect();
+    let all = async {
+        let mut found = Vec::new();
+        for lookup in lookups {
+            found.push(lookup.await.unwrap().unwrap());
+        }
+        found
+    };
+    let found = runtime.block_on(async { timeout(Duration::from_secs(60), all).await });
+    // Threads that wait for ever would keep the runtime from ending.
+    runtime.shutdown_background();
+    let expected: Vec<_> = (0..5).map(record).collect();
+    assert_eq!(found.expect("a lookup waits for ever"), expected);
 }
 
 #[tokio::test]

@@ -1,0 +1,55 @@
+//! One task of this process at a time waits for a slot's lock.
+//!
+//! A task holds the lock over steps that need a blocking thread. If others waited for the lock on such
+//! threads, they could occupy all of them, and the holder would wait for ever.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+use crate::core::{StoreAction, StoreLock, StoreRequest, Stored};
+use crate::error::Result;
+use crate::state::ClientState;
+
+/// The gates of slots that are in use, by the slots' locations.
+static GATES: LazyLock<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>> = LazyLock::new(Mutex::default);
+
+/// Permission to wait for a slot's lock on a blocking thread, and to hold it.
+pub(super) struct Gate(Option<OwnedMutexGuard<()>>);
+
+impl Gate {
+    /// Waits until no other task of this process waits for the lock that a request takes, or holds it.
+    pub(super) async fn enter(state: &ClientState, request: &StoreRequest) -> Self {
+        Self(match request.action {
+            StoreAction::Lock | StoreAction::KeepFilter(_) => {
+                Some(gate(state.location(&request.slot)).lock_owned().await)
+            }
+            _ => None,
+        })
+    }
+
+    /// Performs the request. A lock that it takes keeps the gate closed until it is released.
+    pub(super) fn perform(self, state: &ClientState, request: StoreRequest) -> Result<Stored> {
+        match (state.perform(request)?, self.0) {
+            (Stored::Locked(lock), Some(gate)) => {
+                let place = lock.place();
+                Ok(Stored::Locked(StoreLock::new((lock, gate)).at(place)))
+            }
+            (stored, _) => Ok(stored),
+        }
+    }
+}
+
+/// The gate of the slot at this location.
+fn gate(location: PathBuf) -> Arc<AsyncMutex<()>> {
+    let mut gates = GATES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(gate) = gates.get(&location).and_then(Weak::upgrade) {
+        return gate;
+    }
+    gates.retain(|_, gate| gate.strong_count() > 0);
+    let gate = Arc::default();
+    gates.insert(location, Arc::downgrade(&gate));
+    gate
+}
