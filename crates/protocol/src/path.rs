@@ -80,6 +80,18 @@ fn escape(name: &str) -> String {
     escaped
 }
 
+/// The name of a database in a path: undoes percent-encoding. `None` for a bad escape, and for bytes that
+/// are not UTF-8.
+pub fn unescape(segment: &str) -> Option<String> {
+    let mut bytes = segment.bytes();
+    let mut name = Vec::with_capacity(segment.len());
+    while let Some(byte) = bytes.next() {
+        let mut digit = || char::from(bytes.next()?).to_digit(16);
+        name.push(if byte == b'%' { (digit()? << 4 | digit()?) as u8 } else { byte });
+    }
+    String::from_utf8(name).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +104,14 @@ mod tests {
         assert_eq!(checkpoint_log("words"), "/v1/databases/words/checkpoint/log");
         let version = of_version(&public("words"), "0123456789abcdef");
         assert_eq!(version, "/v1/databases/words/public?version=0123456789abcdef");
+    }
+
+    #[test]
+    fn escaped_names_are_read_again() {
+        for name in ["words", "a b/ü", "%41", "A-z_0.9~"] {
+            assert_eq!(unescape(&escape(name)).as_deref(), Some(name));
+        }
+        assert_eq!(["%4", "%", "%+4", "%ff"].map(unescape), [None, None, None, None]);
     }
 
     #[test]

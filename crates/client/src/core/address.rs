@@ -49,7 +49,9 @@ impl Address {
             return Ok(Self { base: url.trim_end_matches('/').to_owned(), socket: None, database: None });
         };
         let name = path.trim_start_matches('/').split('/').next().filter(|name| !name.is_empty());
-        Ok(Self { base: base.to_owned(), socket: None, database: name.map(str::to_owned) })
+        let name =
+            name.map(|name| path::unescape(name).ok_or_else(|| bad("its database is not percent-encoded")));
+        Ok(Self { base: base.to_owned(), socket: None, database: name.transpose()? })
     }
 
     fn local(path: &str) -> Option<Self> {
@@ -117,6 +119,7 @@ mod tests {
             ("https://h/pir/", "https://h/pir/v1/databases", None),
             ("http://h:1/v1/databases", "http://h:1/v1/databases", None),
             ("http://h:1/v1/databases/words/public", "http://h:1/v1/databases", Some("words")),
+            ("http://h:1/v1/databases/a%20b%2F%c3%bC/public", "http://h:1/v1/databases", Some("a b/ü")),
         ] {
             let address = Address::parse(url).unwrap();
             assert_eq!((address.list().as_str(), address.database.as_deref()), (list, database), "{url}");
@@ -157,6 +160,9 @@ mod tests {
             "http://h?x",
             "http://h/ #",
             "http://h\\@localhost",
+            "http://h/v1/databases/a%2",
+            "http://h/v1/databases/a%+2",
+            "http://h/v1/databases/%ff",
         ] {
             assert!(matches!(Address::parse(url), Err(Error::BadUrl { .. })), "{url:?}");
         }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::request::{Accepted, Method, Request, Response};
 use super::service::Service;
 use super::task::Io;
-use crate::error::Result;
+use crate::error::{Result, unexpected};
 
 impl Service {
     /// The status of a client; `None` if it does not exist. Refused if `version` is named and is not
@@ -39,7 +39,7 @@ impl Service {
         let request =
             request(Method::Post, path).with_header(header::VERSION, version.to_string()).with_body(keys);
         let response = self.send(io, self.authorized(request)).await?;
-        self.success(path, response)
+        self.status(path, response)
     }
 
     /// Starts an upload of keys for a version.
@@ -55,7 +55,7 @@ impl Service {
             .with_header(header::UPLOAD_LENGTH, length.to_string())
             .with_body(Arc::default());
         let response = self.send(io, self.authorized(request)).await?;
-        self.success(path, response)
+        self.status(path, response)
     }
 
     /// Sends one part of the keys; `None` if the client does not exist.
@@ -76,7 +76,7 @@ impl Service {
     /// All clients of a database.
     pub(crate) async fn client_list(&self, io: &Io, path: &str) -> Result<Vec<ClientStatus>> {
         let list: ClientList = self.json_up_to(io, path, limit::CLIENTS_BYTES).await?;
-        Ok(list.clients)
+        list.clients.into_iter().map(|status| self.checked(path, status)).collect()
     }
 
     /// Removes a client. Returns whether it existed.
@@ -91,7 +91,20 @@ impl Service {
     }
 
     fn unless_gone(&self, path: &str, response: Response) -> Result<Option<ClientStatus>> {
-        if response.status == 410 { Ok(None) } else { self.success(path, response).map(Some) }
+        if response.status == 410 { Ok(None) } else { self.status(path, response).map(Some) }
+    }
+
+    fn status(&self, path: &str, response: Response) -> Result<ClientStatus> {
+        self.checked(path, self.success(path, response)?)
+    }
+
+    /// Checks the id of a client, which becomes a part of paths and headers.
+    fn checked(&self, path: &str, status: ClientStatus) -> Result<ClientStatus> {
+        if is_client_id(&status.id) {
+            return Ok(status);
+        }
+        let reason = format!("the client's id {:?}: expected 32 hexadecimal digits", status.id);
+        Err(unexpected(&self.url(path), reason))
     }
 
     fn success<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T> {
@@ -101,6 +114,11 @@ impl Service {
             Err(self.refusal(path, response))
         }
     }
+}
+
+/// Returns whether a text is a client's id: 32 hexadecimal digits.
+pub(super) fn is_client_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn request(method: Method, path: &str) -> Request {

@@ -2,6 +2,7 @@
 
 use papir_protocol::{ClientStatus, DatabaseDetail, path};
 
+use super::clients::is_client_id;
 use super::fetch::choose;
 use super::request::Accepted;
 use super::service::Service;
@@ -77,7 +78,7 @@ impl RegisteredClients {
     }
 
     fn path_of(&self, id: &str) -> Result<String> {
-        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        if !is_client_id(id) {
             let reason = "a client's id is 32 hexadecimal digits";
             return Err(Error::BadUrl { url: id.to_owned(), reason });
         }

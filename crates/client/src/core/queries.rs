@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 /// Maximum time to wait for the server to prepare a client's tickets.
 pub(super) const TICKET_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Pause before the next question for a ticket, if the server advises none.
-const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+/// Shortest pause before the next question for a ticket.
+const MIN_WAIT: Duration = Duration::from_secs(1);
 
 /// Queries to send.
 pub(crate) struct QueryRequest<'a> {
@@ -53,7 +53,9 @@ impl Service {
                 200 => return self.body(path, response, query.limit).map(QueryReply::Answers),
                 409 => return Ok(QueryReply::WrongVersion(self.refusal(path, response))),
                 410 => return Ok(QueryReply::ClientGone(self.refusal(path, response))),
-                503 if self.may_wait(start) => self.wait_for_ticket(io, path, response).await?,
+                503 if !query.tickets.is_empty() && self.may_wait(start) => {
+                    self.wait_for_ticket(io, path, response).await?
+                }
                 _ => return Err(self.refusal(path, response)),
             }
         }
@@ -77,12 +79,12 @@ impl Service {
         self.platform.now().saturating_sub(start) < TICKET_TIMEOUT
     }
 
-    /// Waits as long as the server advises while it prepares the client's tickets.
+    /// Waits as long as the server advises, but at least [`MIN_WAIT`], while it prepares the client's tickets.
     ///
     /// # Errors
     /// Any other refusal.
     async fn wait_for_ticket(&self, io: &Io, path: &str, response: Response) -> Result<()> {
-        let wait = advised(&response).unwrap_or(DEFAULT_WAIT);
+        let wait = advised(&response).unwrap_or_default().max(MIN_WAIT);
         let refused = self.refusal(path, response);
         if refused.code() != code::NO_TICKET {
             return Err(refused);

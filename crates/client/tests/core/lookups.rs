@@ -11,6 +11,7 @@ use papir_lookup::Wanted;
 use papir_schemes::registry;
 
 use crate::peer::{Call, Event, FixedPlatform, MAX_BATCH, Peer, Reply, queries, record, records, rng, short};
+use crate::registered;
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name("simple").unwrap();
@@ -78,20 +79,26 @@ fn the_seventh_change_of_version_in_one_request_is_an_error() {
 
 #[test]
 fn the_same_bytes_are_sent_again_after_the_advised_wait() {
-    for (status, code) in [(503, "no_ticket"), (429, "busy")] {
-        let (mut peer, mut session) = open(1);
+    for (status, code, (mut peer, mut session)) in
+        [(503, "no_ticket", registered::open()), (429, "busy", open(1))]
+    {
         peer.take();
         peer.script.push_back(Reply { retry_after: Some("7"), ..Reply::refusal(status, code) });
-        // Without advice the client waits one second. It never waits longer than 30 seconds.
+        // Without advice the client waits one second for a ticket, as with a shorter advice. It never
+        // waits longer than 30 seconds.
         peer.script.push_back(Reply::refusal(status, code));
+        peer.script.push_back(Reply { retry_after: Some("0"), ..Reply::refusal(status, code) });
         peer.script.push_back(Reply { retry_after: Some("100000"), ..Reply::refusal(status, code) });
         assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(1, 7));
         let events = peer.take();
         let waits: Vec<u64> = events.iter().filter_map(Event::waited).collect();
         let sent = queries(&events);
-        assert!(sent.len() == 4 && sent.iter().all(|one| *one == sent[0]), "{status}");
+        assert!(sent.len() == 5 && sent.iter().all(|one| *one == sent[0]), "{status}");
         // Up to half of the advised wait more, so that clients do not come back together.
-        let bounds = if status == 503 { [(7, 7), (1, 1), (30, 30)] } else { [(7, 10), (0, 0), (30, 45)] };
+        let bounds = match status {
+            503 => [(7, 7), (1, 1), (1, 1), (30, 30)],
+            _ => [(7, 10), (0, 0), (0, 0), (30, 45)],
+        };
         assert!(
             waits.iter().zip(bounds).all(|(wait, (least, most))| (least..=most).contains(wait)),
             "{waits:?}"
@@ -102,12 +109,15 @@ fn the_same_bytes_are_sent_again_after_the_advised_wait() {
 
 #[test]
 fn retries_are_limited() {
-    // The client waits a minute for a busy server, and ten for a ticket. After a refusal that would
-    // be repeated it gives up at once.
-    for (status, code, requests) in
-        [(429, "busy", 2), (503, "no_ticket", 21), (503, "not_ready", 2), (500, "internal", 1)]
-    {
-        let (mut peer, mut session) = open(1);
+    // The client waits a minute for a busy server, and ten for a ticket, if its query has one. After a
+    // refusal that would be repeated it gives up at once.
+    for (status, code, requests, (mut peer, mut session)) in [
+        (429, "busy", 2, open(1)),
+        (503, "no_ticket", 21, registered::open()),
+        (503, "no_ticket", 1, open(1)),
+        (503, "not_ready", 2, open(1)),
+        (500, "internal", 1, open(1)),
+    ] {
         peer.take();
         for _ in 0..100 {
             peer.script.push_back(Reply { retry_after: Some("30"), ..Reply::refusal(status, code) });

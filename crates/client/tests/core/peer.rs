@@ -520,7 +520,7 @@ impl Peer {
             removed: false,
             tickets: TicketTable::new(self.platform.now()),
         });
-        let id = (self.clients.len() - 1).to_string();
+        let id = format!("{:032}", self.clients.len() - 1);
         if announced.is_none() {
             self.accept(&id, &call.body)?;
         }
@@ -677,10 +677,13 @@ pub fn refusal(status: u16, code: &str) -> Response {
     json(status, &ErrorBody::new(status, code, "scripted".into()))
 }
 
-/// The events in short: `POST /query`, `wait 7`, `lock`.
+/// The events in short: `POST /query`, `wait 7`, `lock`, with the ids of clients as numbers.
 pub fn short(events: &[Event]) -> Vec<String> {
     let descriptions = events.iter().map(|event| match event {
-        Event::Sent(call) => format!("{} {}", call.method.name(), call.route().replace("/table", "")),
+        Event::Sent(call) => {
+            let route = call.route().replace("/table", "").replace(&"0".repeat(31), "");
+            format!("{} {route}", call.method.name())
+        }
         Event::Waited(seconds) => format!("wait {seconds}"),
         Event::Stored(name) => (*name).to_owned(),
     });

@@ -19,9 +19,10 @@ fn elsewhere() -> [Place; 3] {
 
 /// Returns whether a request names this client.
 fn names(event: &Event, client: &str) -> bool {
+    let number = |id: &str| id.parse().ok() == client.parse::<u64>().ok();
     matches!(event, Event::Sent(call)
-        if call.header("papir-client") == Some(client)
-            || call.path.split('/').skip_while(|part| *part != "clients").nth(1) == Some(client))
+        if call.header("papir-client").is_some_and(number)
+            || call.path.split('/').skip_while(|part| *part != "clients").nth(1).is_some_and(number))
 }
 
 /// The events of a lookup, with which a client registers anew.

@@ -33,14 +33,31 @@ pub fn open_with(rotation: Rotation) -> (Peer, Session) {
 /// The client and the tickets of each query request.
 pub fn tickets(events: &[Event]) -> Vec<(String, String)> {
     let pairs = queries(events).into_iter().map(|call| {
-        let value = |name| call.header(name).unwrap().to_owned();
-        (value("papir-client"), value("papir-ticket"))
+        let client: u64 = call.header("papir-client").unwrap().parse().unwrap();
+        (client.to_string(), call.header("papir-ticket").unwrap().to_owned())
     });
     pairs.collect()
 }
 
 pub fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(client, tickets)| ((*client).to_owned(), (*tickets).to_owned())).collect()
+}
+
+/// A client's id becomes a part of paths and headers.
+#[test]
+fn an_id_of_another_form_is_refused() {
+    for id in ["../../../psi", "", &"0".repeat(31), &"g".repeat(32)] {
+        let (mut peer, mut session) = open();
+        let refused = peer.run_through(session.register(), &mut |peer, call| {
+            let mut response = peer.receive(call)?;
+            let body = String::from_utf8(response.body?)?;
+            response.body = Ok(body.replace(&"0".repeat(32), id).into_bytes());
+            Ok(response)
+        });
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(&format!("id {id:?}: expected 32 hexadecimal digits")), "{error}");
+        assert!(peer.saved.is_none() && short(&peer.take()).last().unwrap() == "unlock");
+    }
 }
 
 #[test]
