@@ -1,7 +1,7 @@
 //! A single-threaded runtime for blocking clients.
 
 use std::future::Future;
-use std::process;
+use std::{mem, process};
 
 use papir_client::aio::in_place;
 use pyo3::exceptions::PyRuntimeError;
@@ -45,8 +45,11 @@ impl Local {
 impl Drop for Local {
     /// Does not wait for a pending name resolution.
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        match self.runtime.take() {
+            Some(runtime) if self.process == process::id() => runtime.shutdown_background(),
+            // A fork shares the parent's epoll instance: to drop the runtime would remove the parent's
+            // sockets from it.
+            fork => mem::forget(fork),
         }
     }
 }

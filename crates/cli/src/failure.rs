@@ -23,8 +23,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// Creates a failure with this message.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
-        let lines: Vec<String> = message.to_string().lines().map(|line| line.trim().to_owned()).collect();
-        Self { message: lines.join(" "), retryable: false }
+        Self { message: one_line(&message.to_string()), retryable: false }
     }
 
     /// Creates a failure about a file.
@@ -54,6 +53,12 @@ impl fmt::Display for Failure {
     }
 }
 
+/// A text as one line without control characters: a service's text must not control a terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    line.replace(char::is_control, "\u{fffd}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +66,12 @@ mod tests {
     #[test]
     fn several_lines_become_one() {
         assert_eq!(Failure::new("a\n  b\n\nc").to_string(), "a b  c");
+    }
+
+    #[test]
+    fn a_message_does_not_control_the_terminal() {
+        let message = Failure::new("a\u{1b}]0;title\u{7}b\rc\u{9b}2J").to_string();
+        assert_eq!(message, "a\u{fffd}]0;title\u{fffd}b\u{fffd}c\u{fffd}2J");
     }
 
     #[test]

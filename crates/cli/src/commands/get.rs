@@ -130,7 +130,13 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
             Failure::new(format!("{}, line {}: `{text}` is not a record number", file.display(), line + 1))
         })
     };
-    indices(connection, &lines.iter().enumerate().map(number).collect::<Result<Vec<u64>, _>>()?)
+    let numbers: Vec<Result<u64, Failure>> = lines.iter().enumerate().map(number).collect();
+    // A line without a number is queried like an index out of range: the query must not depend on what
+    // is looked up.
+    let asked: Vec<u64> = numbers.iter().map(|number| *number.as_ref().unwrap_or(&u64::MAX)).collect();
+    let found = indices(connection, &asked);
+    numbers.into_iter().collect::<Result<Vec<u64>, _>>()?;
+    found
 }
 
 fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {

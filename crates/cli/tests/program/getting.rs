@@ -92,6 +92,23 @@ fn invalid_lookups_are_refused_in_one_line() {
     fails_with(&["get", &format!("{url}/elsewhere"), "key"], &["404"]);
 }
 
+/// A server must not learn from silence that a line is no number.
+#[test]
+fn lines_that_are_no_numbers_are_queried_too() {
+    let folder = Folder::new();
+    let service = Service::start(&[&folder.numbers(100, "plain")], &[OPEN]);
+    let mut answered = 0;
+    for (text, code) in [("1\n2\n", 0), ("1\nx\n", 2), ("1\n100\n", 2)] {
+        let numbers = folder.write("numbers.txt", text);
+        let output = papir(&["get", &service.url, OPEN, "--batch", &numbers]);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{message}");
+        assert_eq!(message.contains("line 2: `x` is not a record number"), text.contains('x'), "{message}");
+        answered += 1;
+        assert_eq!(service.answered("numbers"), answered, "{text}");
+    }
+}
+
 #[test]
 fn every_key_of_a_database_is_found() {
     let folder = Folder::new();

@@ -55,15 +55,6 @@ fn wrong_values_are_failures() {
     assert_eq!((report["lookups"].as_u64(), &report["failed"]), (Some(0), &report["errors"]["wrong_answer"]));
 }
 
-/// Number of queries that a server has answered.
-#[cfg(unix)]
-fn answered(service: &Service) -> u64 {
-    let text =
-        ureq::get(format!("{}/metrics", service.url)).call().unwrap().body_mut().read_to_string().unwrap();
-    let count = text.lines().find_map(|line| line.strip_prefix("papir_queries_total{database=\"numbers\"} "));
-    count.unwrap().parse().unwrap()
-}
-
 /// Loads a server, replaces its database, then kills it. Returns `None` if the load ended before
 /// that.
 #[cfg(unix)]
@@ -76,8 +67,8 @@ fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
     let (running, begin) =
         (thread::spawn(move || papir(&load.each_ref().map(String::as_str))), Instant::now());
     let more = |service: &Service| {
-        let goal = answered(service) + 40;
-        while answered(service) < goal && !running.is_finished() {
+        let goal = service.answered("numbers") + 40;
+        while service.answered("numbers") < goal && !running.is_finished() {
             thread::sleep(Duration::from_millis(5));
         }
     };

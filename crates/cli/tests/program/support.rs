@@ -127,6 +127,14 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// Number of queries to a database that were answered.
+    pub(crate) fn answered(&self, database: &str) -> u64 {
+        let url = format!("{}/metrics", self.url);
+        let text = ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap();
+        let name = format!("papir_queries_total{{database=\"{database}\"}} ");
+        text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    }
+
     /// Serves files, with further arguments, on a free port unless the arguments contain --listen.
     pub(crate) fn start(files: &[&str], more: &[&str]) -> Self {
         Self::spawn(&[&["serve"], files].concat(), more)

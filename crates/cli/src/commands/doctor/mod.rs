@@ -15,7 +15,7 @@ use clap::Args;
 use self::finding::{Finding, Status};
 use self::host::HostArguments;
 use crate::connecting::{self, Connecting};
-use crate::failure::Outcome;
+use crate::failure::{Outcome, one_line};
 
 /// Exit code if a check fails.
 const FAILED: u8 = 2;
@@ -66,7 +66,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn line(finding: &Finding) -> String {
     let Finding { check, status, detail, fix } = finding;
-    let detail = detail.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     let fix = fix.as_ref().map(|fix| format!(" → {fix}")).unwrap_or_default();
-    format!("{:<4}  {check:<11}  {detail}{fix}", status.name())
+    one_line(&format!("{:<4}  {check:<11}  {detail}{fix}", status.name()))
 }
