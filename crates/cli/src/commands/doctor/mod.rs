@@ -69,3 +69,14 @@ fn line(finding: &Finding) -> String {
     let fix = fix.as_ref().map(|fix| format!(" → {fix}")).unwrap_or_default();
     one_line(&format!("{:<4}  {check:<11}  {detail}{fix}", status.name()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_no_control_characters() {
+        let finding = Finding::fail("readiness", "the service\n says \u{1b}[2J", "start it");
+        assert_eq!(line(&finding), "fail  readiness    the service says \u{fffd}[2J → start it");
+    }
+}
