@@ -142,23 +142,6 @@ struct Urgency {
     last_round: u64,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::Urgency;
-
-    #[test]
-    fn requested_tickets_come_first_in_the_turn_of_their_owner() {
-        let urgency = |owners_last_round, not_demanded| Urgency {
-            owners_last_round,
-            not_demanded,
-            tickets_ready: 0,
-            last_round: 0,
-        };
-        assert!(urgency(1, true) < urgency(2, false), "another owner waits longer");
-        assert!(urgency(1, false) < urgency(1, true));
-    }
-}
-
 impl State {
     fn run(&mut self) {
         let mut swept: Option<Instant> = None;
@@ -379,4 +362,21 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
         registry.store.keep_versions(database.name(), &versions)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Urgency;
+
+    #[test]
+    fn requested_tickets_come_first_in_the_turn_of_their_owner() {
+        let urgency = |owners_last_round, not_demanded| Urgency {
+            owners_last_round,
+            not_demanded,
+            tickets_ready: 0,
+            last_round: 0,
+        };
+        assert!(urgency(1, true) < urgency(2, false), "another owner waits longer");
+        assert!(urgency(1, false) < urgency(1, true));
+    }
 }
