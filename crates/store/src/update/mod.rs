@@ -56,9 +56,9 @@ pub use rollback::{Earlier, RollbackOptions, rollback};
 /// update is interrupted at any point.
 ///
 /// # Errors
-/// Errors of the snapshot and of the file of changes, naming file and line; [`Error::Options`] for
-/// a snapshot without the ids of its keys, and if another program publishes meanwhile; [`Error::Signed`]
-/// and [`Error::Checkpoint`]; errors of the scheme; and [`papir_core::Error::Io`].
+/// Errors of the snapshot and of the file of changes, naming file and line; [`crate::Error::Options`] for
+/// a snapshot without the ids of its keys, and if another program publishes meanwhile; [`crate::Error::Signed`]
+/// and [`crate::Error::Checkpoint`]; errors of the scheme; and [`papir_core::Error::Io`].
 pub fn update(
     options: &UpdateOptions,
     rng: &mut dyn CryptoRng,
