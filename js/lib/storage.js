@@ -1,7 +1,7 @@
 // Pins of databases, and copies of their public parts.
 //
-// Pins (the owner's key that was seen first, the newest version, and the database's name) are in IndexedDB, copies of public parts in the
-// Cache API. A browser may remove both. A lock keeps two tabs from writing a pin at once.
+// Pins (the owner's key that was seen first, the newest version, and the database's name) are in IndexedDB, copies
+// of public parts in the Cache API. A browser may remove both. A lock keeps two tabs from writing a pin at once.
 
 import { stoppable } from "./stopping.js";
 

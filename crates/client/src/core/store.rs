@@ -1,8 +1,8 @@
 //! Requests to the storage of client state.
 //!
-//! A slot holds the data of one database of one service, or the name of its only database. A query
-//! uses up state that must never be used again. Therefore a change must be durable before the storage replies, and only one task at
-//! a time may hold a slot's lock.
+//! A slot holds the data of one database of one service, or the name of its only database. A query uses up
+//! state that must never be used again. Therefore a change must be durable before the storage replies, and
+//! only one task at a time may hold a slot's lock.
 
 use std::any::Any;
 use std::fmt;
@@ -17,8 +17,8 @@ use super::record::SavedRegistration;
 /// A request to the storage.
 #[derive(Debug)]
 pub struct StoreRequest {
-    /// The slot's identity, unique to one database of one service, or to the service. It contains the service's
-    /// address: storage that others can list should hash it.
+    /// The slot's identity, unique to one database of one service, or to the service. It contains the
+    /// service's address: storage that others can list should hash it.
     pub slot: String,
     /// The action.
     pub action: StoreAction,

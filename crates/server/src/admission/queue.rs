@@ -33,9 +33,9 @@ pub(crate) trait Batchable: Sized {
 ///
 /// Clients take turns: the first waiting request of every client comes before the second of any.
 /// Within a turn, clients that were served less recently come first, then requests in the order of
-/// arrival. Otherwise the oldest requests of a flood would each be a first one. A batch consists of the next request that can start
-/// and following ones with its key. These may overtake requests with other keys, but only by one
-/// batch at a time: [`Batchable::fits`] bounds a batch.
+/// arrival. Otherwise the oldest requests of a flood would each be a first one. A batch consists of the
+/// next request that can start and following ones with its key. These may overtake requests with other
+/// keys, but only by one batch at a time: [`Batchable::fits`] bounds a batch.
 pub(super) struct Queue<W> {
     waiting: VecDeque<(u64, W)>,
     next: u64,
