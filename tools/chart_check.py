@@ -114,6 +114,13 @@ def check_refusals(helm):
             sys.exit(f"{setting}: the error does not name {part}: {error}")
 
 
+def check_dashboard(objects, expected):
+    dashboards = [one for one in objects if one["metadata"]["name"].endswith("-dashboard")]
+    assert len(dashboards) == int(expected), f"{len(dashboards)} dashboards: expected {int(expected)}"
+    for one in dashboards:
+        json.loads(one["data"]["papir.json"])
+
+
 def main():
     helm, promtool, papir = sys.argv[1:]
     values = sorted((CHART / "ci").glob("*.yaml"))
@@ -123,11 +130,9 @@ def main():
         validate(objects)
         check_rules(promtool, objects)
         check_configuration(papir, objects)
+        check_dashboard(objects, expected=file.name == "full-values.yaml")
         print(f"{file}: {len(objects)} objects")
     check_refusals(helm)
-    dashboards = [one for one in objects if one["metadata"]["name"].endswith("-dashboard")]
-    for one in dashboards:
-        json.loads(one["data"]["papir.json"])
 
 
 if __name__ == "__main__":

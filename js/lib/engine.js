@@ -91,6 +91,8 @@ export class Engine {
         throw error;
       }
       if (reply.head.lock) this.#locks.add(reply.head.lock);
+      // The module failed meanwhile, in another task: nobody would release this lock.
+      if (this.#broken) this.#locks.forEach(this.#unlock);
       const parts = [...this.#give(encodeJson(reply.head)), ...this.#give(reply.body ?? NOTHING)];
       event = this.#take(this.#call("papir_resume", handle, ...parts));
     }

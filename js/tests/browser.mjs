@@ -10,7 +10,7 @@ import { DIST } from "./support.mjs";
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".css": "text/css" };
 /** What the README says that a page needs. */
-export const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src *";
+export const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http://127.0.0.1:* https://127.0.0.1:*";
 
 /** Starts Chromium until the end of the test. Debian's, or the one in CHROMIUM. */
 export async function browser(test, args = []) {

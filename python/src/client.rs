@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
 use crate::errors::{of_client, of_core};
+use crate::forked;
 use crate::local::Local;
 
 /// Options from the arguments of `connect`.
@@ -149,6 +150,7 @@ pub(crate) fn connect_async<'py>(
     url: String,
     arguments: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    forked::refuse()?;
     let options = options(arguments)?;
     future_into_py(py, async move { Ok(AsyncClient(Shared::open(url, options).await?)) })
 }

@@ -16,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 use pyo3_async_runtimes::tokio::{future_into_py, get_runtime};
 
 use crate::errors::{of_server, of_store};
+use crate::forked;
 use crate::service::settings;
 use crate::waiting::run;
 
@@ -81,6 +82,7 @@ impl DividedService {
         ask: Py<PyAny>,
         arguments: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        forked::refuse()?;
         let config = settings(arguments)?;
         run(py, |_| {
             let database = database(&name, &path, ask)?;

@@ -20,6 +20,7 @@ mod client;
 mod database;
 mod divided;
 mod errors;
+mod forked;
 mod local;
 mod pairs;
 mod plan;
@@ -55,4 +56,11 @@ mod _native {
     use crate::shard::{Shard, slices};
     #[pymodule_export]
     use crate::tasks::{add_rows, encode_task, prepare_task};
+
+    /// Errors that Python raises have no code.
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        use pyo3::prelude::*;
+        module.py().get_type::<Error>().setattr("code", module.py().None())
+    }
 }

@@ -10,14 +10,17 @@ use pyo3::prelude::*;
 use pyo3_async_runtimes::tokio::get_runtime;
 use tokio::runtime::Runtime;
 
+use crate::forked::{self, on_own_threads};
+
 /// Interval between two looks for Ctrl-C.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Waits for a future. Ctrl-C drops it.
 ///
 /// # Errors
-/// `KeyboardInterrupt`.
+/// `KeyboardInterrupt`, and `RuntimeError` in a fork.
 pub(crate) fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = T> + Send) -> PyResult<T> {
+    forked::refuse()?;
     wait_on(py, get_runtime(), future)
 }
 
@@ -27,17 +30,16 @@ pub(crate) fn wait_on<T: Send>(
     runtime: &Runtime,
     future: impl Future<Output = T> + Send,
 ) -> PyResult<T> {
-    py.detach(|| {
-        runtime.block_on(async {
-            let mut future = std::pin::pin!(future);
-            loop {
-                tokio::select! {
-                    done = &mut future => return Ok(done),
-                    () = tokio::time::sleep(INTERVAL) => Python::attach(|py| py.check_signals())?,
-                }
+    let waiting = async {
+        let mut future = std::pin::pin!(future);
+        loop {
+            tokio::select! {
+                done = &mut future => return Ok(done),
+                () = tokio::time::sleep(INTERVAL) => Python::attach(|py| py.check_signals())?,
             }
-        })
-    })
+        }
+    };
+    py.detach(|| on_own_threads(|| runtime.block_on(waiting)))
 }
 
 /// Unwinds the work of [`run`] after Ctrl-C.
@@ -66,7 +68,9 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> T + 
         std::thread::scope(|scope| {
             let (done, ended) = mpsc::channel();
             let told = &interrupt;
-            scope.spawn(move || done.send(catch_unwind(AssertUnwindSafe(|| work(told)))));
+            scope.spawn(move || {
+                done.send(catch_unwind(AssertUnwindSafe(|| on_own_threads(|| work(told)))))
+            });
             let mut signal = Ok(());
             let outcome = loop {
                 match ended.recv_timeout(INTERVAL) {

@@ -270,6 +270,29 @@ with pypapir.serve(sys.argv[1]) as service:
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "w.papir")], check=True, timeout=60)
 
 
+def test_a_fork_works_on_threads_of_its_own(tmp_path: Path) -> None:
+    program = """
+import os, sys
+import pypapir
+one, two = sys.argv[1] + ".one.papir", sys.argv[1] + ".two.papir"
+pypapir.build({"a": "b"}, one)
+with pypapir.serve(one) as service:
+    if os.fork() == 0:
+        code = 1
+        try:
+            assert pypapir.open(one).get("a") == b"b"
+            pypapir.build({str(i): "x" for i in range(1000)}, two)
+            assert pypapir.connect(service.url).get("a") == b"b"
+            pypapir.serve(one)
+        except RuntimeError as error:
+            code = 7 if "spawn" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "w")], check=True, timeout=60)
+
+
 def test_schemes_by_their_operations() -> None:
     records = [bytes([i] * 16) for i in range(200)]
     assert "inspire" in pypapir.schemes()

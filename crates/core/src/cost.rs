@@ -188,8 +188,8 @@ fn check_seconds<'a>(mut seconds: impl Iterator<Item = &'a f64>) -> Result<()> {
 }
 
 impl Rates {
-    /// Rates for machines that were not measured: a modest machine without AVX-512, one thread,
-    /// about half as fast as a current core with AVX2.
+    /// Rates for machines that were not measured: a modest core with AVX2, without AVX-512, that shares its
+    /// memory with no other.
     pub const BUILT_IN: Self = {
         let one = [
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,

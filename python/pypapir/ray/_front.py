@@ -40,6 +40,10 @@ class Front:
         self, name: str, settings: Mapping[str, Any], place: Mapping[str, Any], former: Former | None
     ) -> None:
         self._served = {"name": name, "place": place}
+        version, _ = _native.slices(place["path"], 1)
+        if version != place["version"]:
+            found = f"{place['path']} has version {version}"
+            raise Error(f"{found}: expected {place['version']}, which the shards have: deploy it again")
         shards, old = Shards(Place.from_json(place)), _answered(former, settings["keep_old"])
         first = old or shards
         self._service = _native.DividedService(name, first.place.path, first.ask, **settings)
@@ -56,7 +60,8 @@ class Front:
             body += part
             if len(body) > most:
                 break
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        # Starlette has decoded it.
+        path = quote(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
         client = request.client.host if request.client else None
         status, headers, content = await self._service.respond(
             request.method, path, request.headers.raw, bytes(body), client
