@@ -47,8 +47,8 @@ impl Drop for Local {
     fn drop(&mut self) {
         match self.runtime.take() {
             Some(runtime) if self.process == process::id() => runtime.shutdown_background(),
-            // A fork shares the parent's epoll instance: to drop the runtime would remove the parent's
-            // sockets from it.
+            // A fork shares the parent's epoll instance: dropping the runtime would remove the parent's sockets
+            // from it.
             fork => mem::forget(fork),
         }
     }

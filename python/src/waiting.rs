@@ -68,9 +68,7 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> T + 
         std::thread::scope(|scope| {
             let (done, ended) = mpsc::channel();
             let told = &interrupt;
-            scope.spawn(move || {
-                done.send(catch_unwind(AssertUnwindSafe(|| on_own_threads(|| work(told)))))
-            });
+            scope.spawn(move || done.send(catch_unwind(AssertUnwindSafe(|| on_own_threads(|| work(told))))));
             let mut signal = Ok(());
             let outcome = loop {
                 match ended.recv_timeout(INTERVAL) {

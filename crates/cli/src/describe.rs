@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 
 use papir_plan::units;
 
+use crate::failure::one_line;
+
 /// Lines of name and value.
 pub(crate) type Lines = Vec<(String, String)>;
 
@@ -29,7 +31,7 @@ pub(crate) fn line(name: &str, value: impl ToString) -> (String, String) {
 /// Writes the lines in two columns.
 pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
-    lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {value}"))
+    lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {}", one_line(value)))
 }
 
 /// A JSON field with bytes as text or, if they are not UTF-8, a field `…_base64` in base64.

@@ -56,7 +56,7 @@ impl fmt::Display for Failure {
 /// A text as one line without control characters: a service's text must not control a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    line.replace(char::is_control, "\u{fffd}")
+    line.replace('\t', " ").replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]

@@ -91,7 +91,8 @@ impl Following {
                 Err(error @ Error::DeltaFull { .. }) if self.merge_at.is_some() => {
                     let running = merging.take().unwrap_or_else(|| self.start_merge());
                     let unchanged = finish(Some(running), on_event)? == Some(Way::Unchanged);
-                    // The first one may have removed a delta that changed nothing. The second one did not.
+                    // A first merge without a new version may have removed an idle delta, and so made room; a second one
+                    // in a row has not.
                     if std::mem::replace(&mut idle, unchanged) && unchanged {
                         return Err(error);
                     }

@@ -77,7 +77,7 @@ impl TablePlan {
     /// Places items, and returns the layout under these seeds.
     ///
     /// # Errors
-    /// The errors of [`place_all`].
+    /// The errors of [`place_all`] and [`KeywordLayout::check_reads`].
     pub(crate) fn place(
         &self,
         items: &mut dyn Items,
@@ -87,7 +87,9 @@ impl TablePlan {
     ) -> Result<KeywordLayout> {
         let Self { dimensions, longest, room } = *self;
         let (grid, pilots) = place_all(items, weights, &dimensions, room, progress)?;
-        Ok(KeywordLayout { seeds, dimensions, longest, grid, pilots })
+        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
+        layout.check_reads()?;
+        Ok(layout)
     }
 }
 

@@ -261,8 +261,15 @@ impl KeywordLayout {
             d.format.chunks(self.longest as usize) as u64
         };
         within("the lookups of a keyword layout", d.lookups.into(), chunks.max(1), chunks)?;
-        // A lookup reads every pilot for each of its records.
-        let reads = grid.pilot_count().saturating_mul(d.lookups.into());
+        self.check_reads()
+    }
+
+    /// Checks the work of a client: a lookup reads every pilot for each of its records.
+    ///
+    /// # Errors
+    /// [`CoreError::OutOfBounds`].
+    pub(crate) fn check_reads(&self) -> Result<()> {
+        let reads = self.grid.pilot_count().saturating_mul(self.dimensions.lookups.into());
         within("the pilots that a lookup reads", reads, 1, u32::MAX.into())
     }
 }

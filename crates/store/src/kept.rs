@@ -96,7 +96,8 @@ pub(crate) fn keep(file: &Path, version: Version) -> Result<()> {
     let kept = kept_path(file, &version.to_string())?;
     match fs::hard_link(file, &kept) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        // A file system without hard links. No two copies of a version are made at a time: its number will do.
+        // A file system without hard links. No two copies of a version are made at a time, so its number can serve as
+        // the nonce.
         Err(_) => copy(file, &kept, u64::from_be_bytes(version.0)),
         Ok(()) => Ok(()),
     }

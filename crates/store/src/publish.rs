@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -63,10 +64,10 @@ pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
 }
 
 /// Gives a new file the mode of an old one, if there is one, and its owner and group as far as the system
-/// allows it. A snapshot has all records: an update must not show them to others, or hide them from
-/// the service.
+/// allows it. A snapshot contains all records: an update must neither expose them to other users nor make
+/// them unreadable to the service.
 #[cfg(unix)]
-fn keep_access(old: &Path, new: &Path) -> Result<()> {
+pub(crate) fn keep_access(old: &Path, new: &Path) -> Result<()> {
     use std::os::unix::fs::{MetadataExt, chown};
     let Ok(found) = fs::metadata(old) else { return Ok(()) };
     // Only root may give a file away; others may choose among their groups.
@@ -77,7 +78,7 @@ fn keep_access(old: &Path, new: &Path) -> Result<()> {
 }
 
 #[cfg(not(unix))]
-fn keep_access(_: &Path, _: &Path) -> Result<()> {
+pub(crate) fn keep_access(_: &Path, _: &Path) -> Result<()> {
     Ok(())
 }
 
@@ -112,10 +113,17 @@ struct Partial {
 impl Partial {
     /// Creates a file that will replace `replaced`.
     fn create(path: PathBuf, replaced: &Path, readers: Readers<'_>) -> Result<Self> {
+        let model = match readers {
+            Readers::Kept => Some(replaced),
+            Readers::Of(other) => Some(other),
+            Readers::Owner => None,
+        };
+        let model = model.filter(|model| model.exists());
         let mut options = File::options();
         options.write(true).create_new(true);
         #[cfg(unix)]
-        if readers == Readers::Owner {
+        if readers == Readers::Owner || model.is_some() {
+            // Others could open it before it has its readers.
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         let file = options.open(&path).map_err(Error::io("creating", &path))?;
@@ -124,11 +132,7 @@ impl Partial {
         // lost.
         let _ = file.try_lock();
         let partial = Self { path, file };
-        match readers {
-            Readers::Kept => keep_access(replaced, &partial.path)?,
-            Readers::Of(other) => keep_access(other, &partial.path)?,
-            Readers::Owner => {}
-        }
+        model.map_or(Ok(()), |model| keep_access(model, &partial.path))?;
         Ok(partial)
     }
 }
@@ -179,6 +183,16 @@ pub(crate) fn only_one(work: &str, file: &Path, lock: File) -> Result<File> {
             Err(Error::options(found, format!("one {work} at a time; try again when it has ended")))
         }
         _ => Ok(lock),
+    }
+}
+
+/// Repeats a wait for a lock that a signal interrupts.
+pub(crate) fn uninterrupted(mut wait: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
+    loop {
+        match wait() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
     }
 }
 

@@ -55,7 +55,8 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_QUEUED")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_queued: Option<usize>,
-    /// Memory for the bodies of requests that are arriving or waiting [default: 256MiB].
+    /// Memory for the bodies of requests that are arriving or waiting; answers may hold four times as much
+    /// [default: 256MiB].
     #[arg(long, value_name = "SIZE", env = "PAPIR_SERVE_MAX_UPLOAD_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     max_upload_bytes: Option<Bytes>,

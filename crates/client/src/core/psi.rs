@@ -199,9 +199,13 @@ impl IntersectionTask<'_> {
         info: &PsiInfo,
         traffic: &mut Traffic,
     ) -> Result<Vec<Match>, RunError> {
-        // The name comes from the service, unless the caller gives one.
-        let database = self.service.named(&self.settings).or(info.database.as_ref()).cloned();
-        let settings = Settings { database, ..self.settings.clone() };
+        if let Some((expected, found)) = self.service.named(&self.settings).zip(info.database.as_ref())
+            && expected != found
+        {
+            let reason = format!("the set's database is `{found}`: expected `{expected}`");
+            return Err(unexpected(&self.service.url(path::PSI), reason).into());
+        }
+        let settings = Settings { database: info.database.clone(), ..self.settings.clone() };
         let mut session = Session::connect(self.io, self.service.clone(), settings).await?;
         session.keep_name(&NamePin::of_set(self.io, &self.service, &self.settings)).await?;
         self.check_version(&session, info)?;

@@ -1,6 +1,6 @@
 //! Requests to the storage of client state.
 //!
-//! A slot holds the data of one database of one service, or the name of its only database. A query uses up
+//! A slot holds the data of one database of one service, or the name of a service's only database. A query uses up
 //! state that must never be used again. Therefore a change must be durable before the storage replies, and
 //! only one task at a time may hold a slot's lock.
 

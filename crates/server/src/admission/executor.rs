@@ -13,7 +13,7 @@ use super::limits::ClientKey;
 use super::memory::HeldBytes;
 use super::places::{Place, Places};
 use super::queue::{Batchable, Queue};
-use super::turns::{Turn, Turns};
+use super::turns::{Turn, WorkTurns};
 use crate::error::Error;
 
 /// Upper bound on the advised retry delay, in seconds.
@@ -57,7 +57,7 @@ pub(crate) struct Capacity {
 pub(crate) struct Executor<W: Work> {
     shared: Arc<Shared<W>>,
     places: Arc<Places>,
-    loading: Arc<Turns>,
+    loading: Arc<WorkTurns>,
     /// Cloned into the permit of every request that waits for an answer.
     pending: Arc<()>,
 }
@@ -182,7 +182,7 @@ impl<W: Work> Executor<W> {
             last_request_ms: AtomicU64::new(0),
         };
         let places = Places::new(capacity);
-        let loading = Turns::of(Arc::clone(&places), LOADING);
+        let loading = WorkTurns::of(Arc::clone(&places), LOADING);
         Ok(Self { shared: Arc::new(shared), places, loading, pending: Arc::default() })
     }
 

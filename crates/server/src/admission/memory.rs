@@ -37,7 +37,7 @@ impl Memory {
         Arc::new(Self { limit, held: Mutex::default() })
     }
 
-    /// A body or an answer of which nothing has arrived.
+    /// Begins to count a body or an answer. No bytes are held yet.
     pub(crate) fn begin(self: &Arc<Self>, client: ClientKey) -> HeldBytes {
         HeldBytes { memory: Arc::clone(self), client, bytes: 0 }
     }
@@ -56,19 +56,34 @@ impl HeldBytes {
     /// Counts further bytes. Returns false, and counts nothing, if the memory is full, or if the
     /// client holds its share of it with other bodies.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let limit = self.memory.limit;
-        let mut held = self.memory.held();
+        let (limit, memory) = (self.memory.limit, Arc::clone(&self.memory));
+        let mut held = memory.held();
         let client = held.clients.get(&self.client).copied().unwrap_or(0);
-        let is_only_body = client == self.bytes;
+        let is_only_one = client == self.bytes;
         let fits = held.total.saturating_add(bytes) <= limit;
         let in_share = client.saturating_add(bytes) <= limit / CLIENT_SHARE;
-        if !fits || !(in_share || is_only_body) {
+        if !fits || !(in_share || is_only_one) {
             return false;
         }
+        self.count(&mut held, bytes);
+        true
+    }
+
+    /// Counts bytes, however many, if nothing else is held. Returns false, and counts nothing, otherwise.
+    pub(super) fn grow_alone(&mut self, bytes: usize) -> bool {
+        let memory = Arc::clone(&self.memory);
+        let mut held = memory.held();
+        let alone = held.total == 0;
+        if alone {
+            self.count(&mut held, bytes);
+        }
+        alone
+    }
+
+    fn count(&mut self, held: &mut Held, bytes: usize) {
         held.total += bytes;
         *held.clients.entry(self.client.clone()).or_default() += bytes;
         self.bytes += bytes;
-        true
     }
 }
 

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `executor` | bounds waiting and running requests; owns the answering threads |
 //! | `queue` | the request queue: whose turn it is, and which requests form a batch |
-//! | `turns` | turns at work that few requests may do at a time |
+//! | `turns` | limits how many requests do a kind of work at once |
 //! | `places` | places for requests, and who gives one up |
-//! | `memory` | memory for bodies and answers |
+//! | `memory` | memory for bodies or answers |
+//! | `answers` | memory for answers until they are received |
 //! | `limits` | per-client limits as configured, and the key that identifies a client |
 //! | `limiter` | per-client rate and concurrency accounting |
 
+mod answers;
 mod executor;
 mod limiter;
 mod limits;
@@ -18,10 +20,11 @@ mod places;
 mod queue;
 mod turns;
 
+pub(crate) use answers::{Answers, End, HeldAnswer};
 pub(crate) use executor::{Capacity, Executor, JobError, Ongoing, Permit, Work, answer_pool, catch_panic};
 pub(crate) use limiter::{ClientLimiter, ClientSlot};
 pub(crate) use limits::ClientKey;
 pub use limits::{ClientLimits, Rate};
 pub(crate) use memory::{HeldBytes, Memory};
 pub(crate) use queue::Batchable;
-pub(crate) use turns::Turns;
+pub(crate) use turns::WorkTurns;

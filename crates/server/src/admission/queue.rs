@@ -9,8 +9,6 @@ use super::limits::ClientKey;
 const MIN_LIMIT: usize = 4;
 /// Limit on the requests of one client in a batch, if others wait, too.
 const CLIENT_LIMIT: usize = 3;
-/// Most clients of which the last batch is remembered, unless more wait.
-const MAX_SERVED: usize = 1 << 12;
 
 /// Decides which requests may form a batch.
 pub(crate) trait Batchable: Sized {
@@ -32,14 +30,15 @@ pub(crate) trait Batchable: Sized {
 /// Waiting requests.
 ///
 /// Clients take turns: the first waiting request of every client comes before the second of any.
-/// Within a turn, clients that were served less recently come first, then requests in the order of
-/// arrival. Otherwise the oldest requests of a flood would each be a first one. A batch consists of the
+/// Within a turn, requests come first that arrived, and whose clients were served, longer ago. Without
+/// the second, the oldest requests of a flood would each be a first one. A batch consists of the
 /// next request that can start and following ones with its key. These may overtake requests with other
 /// keys, but only by one batch at a time: [`Batchable::fits`] bounds a batch.
 pub(super) struct Queue<W> {
-    waiting: VecDeque<(u64, W)>,
+    /// Requests with their numbers, and the number of batches before they arrived.
+    waiting: VecDeque<(u64, W, u64)>,
     next: u64,
-    /// Clients, and the numbers of the batches that last served them.
+    /// Waiting clients, and the numbers of the batches that last served them.
     served: HashMap<ClientKey, u64>,
     batches: u64,
 }
@@ -60,20 +59,20 @@ impl<W: Batchable> Queue<W> {
     pub(super) fn push(&mut self, work: W) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.waiting.push_back((number, work));
+        self.waiting.push_back((number, work, self.batches));
         number
     }
 
     /// Removes a request by number; `None` if it has already left the queue.
     pub(super) fn remove(&mut self, number: u64) -> Option<W> {
-        let index = self.waiting.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        self.waiting.remove(index).map(|(_, work)| work)
+        let index = self.waiting.binary_search_by_key(&number, |(number, ..)| *number).ok()?;
+        self.waiting.remove(index).map(|(_, work, _)| work)
     }
 
     /// Removes the newest request of a client; `None` if it has none.
     pub(super) fn remove_newest(&mut self, client: &ClientKey) -> Option<W> {
-        let index = self.waiting.iter().rposition(|(_, work)| work.client() == client)?;
-        self.waiting.remove(index).map(|(_, work)| work)
+        let index = self.waiting.iter().rposition(|(_, work, _)| work.client() == client)?;
+        self.waiting.remove(index).map(|(_, work, _)| work)
     }
 
     /// Takes the next batch, with its key, among the keys not in `running`, and those of which it has
@@ -104,30 +103,27 @@ impl<W: Batchable> Queue<W> {
             }
             chosen.push(index);
         }
-        self.note_served(&chosen);
-        Some((key, self.extract(&chosen)))
+        let batch = self.extract(&chosen);
+        self.note_served(&batch);
+        Some((key, batch))
     }
 
     fn client(&self, index: usize) -> &ClientKey {
         self.waiting[index].1.client()
     }
 
-    /// Records that the clients of these requests are served.
-    fn note_served(&mut self, positions: &[usize]) {
+    /// Records that the clients of these requests are served, and forgets those that do not wait.
+    fn note_served(&mut self, batch: &[W]) {
         self.batches += 1;
-        for &position in positions {
-            self.served.insert(self.client(position).clone(), self.batches);
-        }
-        if self.served.len() > MAX_SERVED {
-            let waiting: HashSet<&ClientKey> = self.waiting.iter().map(|(_, work)| work.client()).collect();
-            self.served.retain(|client, _| waiting.contains(client));
-        }
+        self.served.extend(batch.iter().map(|work| (work.client().clone(), self.batches)));
+        let waiting: HashSet<&ClientKey> = self.waiting.iter().map(|(_, work, _)| work.client()).collect();
+        self.served.retain(|client, _| waiting.contains(client));
     }
 
     /// Turns and positions of the requests with whose key a batch may start, in the order of their turns.
     fn turns(&self, running: &[usize]) -> Vec<(usize, usize)> {
         let mut waiting: HashMap<usize, usize> = HashMap::new();
-        self.waiting.iter().for_each(|(_, work)| *waiting.entry(work.batch_key()).or_default() += 1);
+        self.waiting.iter().for_each(|(_, work, _)| *waiting.entry(work.batch_key()).or_default() += 1);
         let may_start = |work: &W| {
             let key = work.batch_key();
             match running.iter().filter(|&&running| running == key).count() {
@@ -138,10 +134,11 @@ impl<W: Batchable> Queue<W> {
         };
         let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
         let mut order: Vec<(usize, u64, usize)> = Vec::with_capacity(self.waiting.len());
-        for (index, (_, work)) in self.waiting.iter().enumerate() {
+        for (index, (_, work, before)) in self.waiting.iter().enumerate() {
             if may_start(work) {
                 let turn = turns.entry(work.client()).or_default();
-                order.push((*turn, self.served.get(work.client()).copied().unwrap_or(0), index));
+                let served = self.served.get(work.client()).copied().unwrap_or(0);
+                order.push((*turn, served.max(*before), index));
                 *turn += 1;
             }
         }
@@ -352,13 +349,22 @@ mod tests {
         assert!(counts.values().all(|count| *count == 10), "{counts:?}");
     }
 
+    /// One request, and clients that each come once, as fast as they are answered.
     #[test]
-    fn few_clients_are_remembered() {
+    fn newcomers_do_not_hold_up_those_that_wait() {
+        let item = |client: u32| One(ClientKey::Address(std::net::Ipv4Addr::from(client).into()));
         let mut queue = Queue::default();
-        for number in 0..3 * MAX_SERVED as u32 {
-            queue.push(One(ClientKey::Address(std::net::Ipv4Addr::from(number).into())));
-            queue.take_batch(&[]).unwrap();
-            assert!(queue.served.len() <= MAX_SERVED);
+        queue.push(item(0));
+        queue.take_batch(&[]).unwrap();
+        (1..10).for_each(|client| _ = queue.push(item(client)));
+        queue.push(item(0));
+        for newcomer in 10..19 {
+            let (_, batch) = queue.take_batch(&[]).unwrap();
+            assert_eq!(batch, [item(newcomer - 9)]);
+            queue.push(item(newcomer));
         }
+        assert_eq!(queue.take_batch(&[]).unwrap().1, [item(0)]);
+        while queue.take_batch(&[]).is_some() {}
+        assert!(queue.served.is_empty());
     }
 }

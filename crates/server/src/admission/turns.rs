@@ -1,4 +1,4 @@
-//! Turns at work that few requests may do at a time.
+//! Limits how many requests do a kind of work at once. The others wait for their turn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use super::queue::{Batchable, Queue};
 
 /// Bounds the requests that do some work at the same time. The others wait with their permits, and
 /// clients take turns.
-pub(crate) struct Turns {
+pub(crate) struct WorkTurns {
     places: Arc<Places>,
     state: Mutex<State>,
 }
@@ -30,9 +30,9 @@ struct Waiting {
 }
 
 /// A request's turn. The next request begins when it is dropped.
-pub(crate) struct Turn(Arc<Turns>);
+pub(crate) struct Turn(Arc<WorkTurns>);
 
-impl Turns {
+impl WorkTurns {
     /// At most `most` requests, at least 1, at a time. Their permits are for these places.
     pub(super) fn of(places: Arc<Places>, most: usize) -> Arc<Self> {
         let state = State { free: most.max(1), queue: Queue::default() };
@@ -121,7 +121,7 @@ impl Batchable for Waiting {
 
 /// Removes a cancelled request from the queue.
 struct LeaveOnDrop<'a> {
-    turns: &'a Turns,
+    turns: &'a WorkTurns,
     number: u64,
 }
 
@@ -144,7 +144,7 @@ mod tests {
         ClientKey::Address(std::net::Ipv4Addr::from(number).into())
     }
 
-    async fn enter(turns: &Arc<Turns>, client: u32) -> JoinHandle<Result<(Turn, Permit), JobError>> {
+    async fn enter(turns: &Arc<WorkTurns>, client: u32) -> JoinHandle<Result<(Turn, Permit), JobError>> {
         let (turns, permit) = (Arc::clone(turns), turns.admit(&key(client)).unwrap());
         let waiting = tokio::spawn(async move { turns.enter(&key(client), permit).await });
         yield_now().await;
@@ -153,7 +153,7 @@ mod tests {
 
     #[tokio::test]
     async fn clients_take_turns_and_cancelled_requests_lose_theirs() {
-        let turns = Turns::new(1, 5);
+        let turns = WorkTurns::new(1, 5);
         let (first, _) = enter(&turns, 1).await.await.unwrap().unwrap();
         let mut flood = vec![enter(&turns, 1).await, enter(&turns, 1).await, enter(&turns, 1).await];
         let other = enter(&turns, 2).await;
@@ -173,7 +173,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_gives_up_waiting_requests_to_others() {
-        let turns = Turns::new(1, 2);
+        let turns = WorkTurns::new(1, 2);
         let running = enter(&turns, 1).await.await.unwrap().unwrap();
         let flood = [enter(&turns, 1).await, enter(&turns, 1).await];
         assert!(turns.admit(&key(1)).is_none());

@@ -69,6 +69,11 @@ impl Registry {
         Ok(keys)
     }
 
+    /// Returns whether the parsed keys of a client are in memory.
+    pub(crate) fn has_loaded(&self, database: &Database, id: ClientId) -> bool {
+        self.cache.get(id, database.version()).is_some()
+    }
+
     /// Checks that a version accepts a client's keys, if they are complete. No ticket is ever prepared
     /// for a version that refuses them.
     ///

@@ -107,6 +107,7 @@ fn service(
     let routes = TowerToHyperService::new(router);
     service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(Arc::clone(&activity));
         let tracked = (activity.begin(exchange(request.version())), requests.upgrade());
         let answering = routes.call(request);
         async move { Ok(TrackedBody::of(answering.await?, tracked)) }

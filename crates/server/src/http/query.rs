@@ -1,7 +1,7 @@
 //! Handler for queries.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
@@ -16,9 +16,10 @@ use super::headers::{BINARY, NamePath, credentials, database_name, named_version
 use super::problem::Problem;
 use super::routes::Routes;
 use super::tracked_body::Held;
-use crate::admission::{ClientKey, ClientSlot};
+use crate::admission::{ClientKey, ClientSlot, End};
 use crate::catalog::{Candidates, QueryError};
 use crate::clients::Credentials;
+use crate::listen::Activity;
 use crate::metrics::{Stage, Tally};
 use crate::service::App;
 use crate::traces;
@@ -65,6 +66,7 @@ async fn query(
     State(app): State<Arc<App>>,
     Extension(client): Extension<ClientKey>,
     Extension(slot): Extension<ClientSlot>,
+    activity: Option<Extension<Arc<Activity>>>,
     name: NamePath,
     headers: HeaderMap,
     body: Body,
@@ -72,10 +74,14 @@ async fn query(
     let name = database_name(name);
     let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
     let outcome = match admit(&app, &name, &headers, &client) {
-        Ok(admitted) => match answer(&app, admitted, (client, slot), body).await {
-            Err(problem) => Err(claim_numbers(&app, &name, &headers, problem).await),
-            answered => answered,
-        },
+        Ok(admitted) => {
+            match answer(&app, admitted, (client, slot, activity.map(|Extension(activity)| activity)), body)
+                .await
+            {
+                Err(problem) => Err(claim_numbers(&app, &name, &headers, problem).await),
+                answered => answered,
+            }
+        }
         Err(problem) => {
             // First, since the caller may go away while its body is drained.
             let problem = claim_numbers(&app, &name, &headers, problem).await;
@@ -128,10 +134,15 @@ async fn claim_numbers(app: &App, name: &str, headers: &HeaderMap, problem: Prob
     }
 }
 
+/// Ends a response whose connection has sent one for longer than `limit`.
+fn end_of(activity: Option<Arc<Activity>>, limit: Duration) -> End {
+    Box::new(move || activity.as_ref().is_some_and(|activity| activity.evict_if_slow(limit)))
+}
+
 async fn answer(
     app: &App,
     admitted: Admitted,
-    (client, slot): (ClientKey, ClientSlot),
+    (client, slot, activity): (ClientKey, ClientSlot, Option<Arc<Activity>>),
     body: Body,
 ) -> Result<Response, Problem> {
     let Admitted { candidates, credentials } = admitted;
@@ -148,10 +159,9 @@ async fn answer(
     app.metrics.received(candidates.name(), queries.len());
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
-    let mut held = app.answers.begin(client.clone());
-    if !held.grow(target.database.answer_bytes(&queries)) {
-        return Err(Problem::Busy { after: FULL_ADVICE });
-    }
+    let bytes = target.database.answer_bytes(&queries);
+    let held = app.answers.hold(&client, bytes, end_of(activity, app.body_timeout));
+    let held = held.ok_or(Problem::Busy { after: FULL_ADVICE })?;
     let answers = app.queries.answer(permit, target, (client, credentials), queries).await?;
     let mut response = ([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response();
     response.extensions_mut().insert(Held::from(held));

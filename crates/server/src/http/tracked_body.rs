@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
-use crate::admission::HeldBytes;
+use crate::admission::HeldAnswer;
 use crate::listen::RequestActivity;
 
 /// Largest piece passed on at once. The next one is requested only when the peer has made room,
@@ -18,11 +18,11 @@ const PIECE: usize = 64 << 10;
 /// Memory that a response holds until it is sent, as an extension of it.
 #[derive(Clone)]
 pub(super) struct Held {
-    _bytes: Arc<HeldBytes>,
+    _bytes: Arc<HeldAnswer>,
 }
 
-impl From<HeldBytes> for Held {
-    fn from(bytes: HeldBytes) -> Self {
+impl From<HeldAnswer> for Held {
+    fn from(bytes: HeldAnswer) -> Self {
         Self { _bytes: Arc::new(bytes) }
     }
 }

@@ -119,25 +119,39 @@ impl Activity {
         (long && !self.is_answering()).then_some(since)
     }
 
+    /// Asks the connection to close if one of its responses has taken longer than `limit`. Returns whether it
+    /// does.
+    pub(crate) fn evict_if_slow(&self, limit: Duration) -> bool {
+        let since = self.sending().iter().map(|transfer| transfer.since).min();
+        let slow = since.is_some_and(|since| Duration::from_millis(now().saturating_sub(since)) > limit);
+        if slow {
+            self.evict();
+        }
+        slow
+    }
+
     /// Asks the connection to close as soon as possible.
     pub(crate) fn evict(&self) {
         self.evicted.store(true, Ordering::SeqCst);
         self.wake.notify_one();
     }
 
-    /// Time until the connection expires; `None` while a response is being computed.
+    /// Time until the connection expires; `None` while a response is being computed and none is sent.
     ///
     /// Bytes that the peer sends do not extend the time: a client that sends one header byte a
     /// second gains nothing.
     fn left(&self, timeouts: &Timeouts) -> Option<Duration> {
-        if self.is_answering() {
-            return None;
-        }
         let (slowest, due) = {
             let sending = self.sending();
             let slowest = sending.iter().map(|transfer| transfer.moved.load(Ordering::Relaxed)).min();
             (slowest, sending.iter().map(|transfer| transfer.due()).min())
         };
+        let left = |since: u64, allowed: Duration| {
+            allowed.saturating_sub(Duration::from_millis(now().saturating_sub(since)))
+        };
+        if self.is_answering() {
+            return due.map(|due| left(due, timeouts.sending));
+        }
         let (since, allowed) = match slowest {
             Some(moved) => (moved, timeouts.sending),
             None => (self.idle_since.load(Ordering::Relaxed), timeouts.idle),
@@ -146,7 +160,7 @@ impl Activity {
         let since = if self.serial.load(Ordering::Relaxed) { since.max(wrote) } else { since };
         // A peer that takes a byte now and then would hold the response forever.
         let since = due.map_or(since, |due| since.min(due));
-        Some(allowed.saturating_sub(Duration::from_millis(now().saturating_sub(since))))
+        Some(left(since, allowed))
     }
 
     /// Completes when the connection has expired or was evicted.
@@ -258,9 +272,12 @@ mod tests {
         activity.wrote();
         assert_eq!(activity.left(&brief), Some(Duration::ZERO), "it moves, but has hardly begun");
         request.passed(MIN_RATE as usize * 60);
+        let sending = Timeouts { sending: Duration::from_secs(60), ..brief };
         request.moved();
         activity.wrote();
-        assert!(activity.left(&brief).is_some_and(|left| !left.is_zero()), "fast enough");
+        assert!(activity.left(&sending).is_some_and(|left| left.as_secs() >= 30), "fast enough");
+        assert!(activity.evict_if_slow(Duration::from_millis(20)));
+        assert!(!activity.evict_if_slow(Duration::from_secs(600)));
     }
 
     #[tokio::test]

@@ -85,6 +85,8 @@ metrics! {
         "Query requests that wait for their turn; part of queued";
     RUNNING = Gauge "papir_requests_running" "Query requests being answered";
     UPLOAD_BYTES = Gauge "papir_upload_bytes" "Bytes of bodies that are arriving or waiting";
+    ANSWER_BYTES = Gauge "papir_answer_bytes"
+        "Bytes of answers that are computed or that clients have not received";
     VERSION = Gauge "papir_version_info" "1 for each answered version";
     AGE = Gauge "papir_version_age_seconds" "Time since the version was loaded";
     DATA_AGE = Gauge "papir_data_age_seconds"

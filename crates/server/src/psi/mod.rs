@@ -11,7 +11,7 @@ use papir_oprf::Key;
 use papir_store::psi::{PsiSet, PsiSummary};
 use rayon::ThreadPool;
 
-use crate::admission::{ClientKey, Turns, answer_pool};
+use crate::admission::{ClientKey, WorkTurns, answer_pool};
 use crate::catalog::{Catalog, DatabaseConfig, Identity, QueryError};
 use crate::error::Error;
 
@@ -27,7 +27,7 @@ pub(crate) struct Psi {
     /// The file at the last load, successful or not.
     seen: Mutex<Option<Identity>>,
     pool: Arc<ThreadPool>,
-    turns: Arc<Turns>,
+    turns: Arc<WorkTurns>,
 }
 
 /// One loaded version of the set.
@@ -84,7 +84,7 @@ impl Psi {
         let seen = Mutex::new(Identity::of(path));
         let set = RwLock::new(Arc::new(ServedSet::new(load(path)?)));
         let pool = Arc::new(answer_pool(threads)?);
-        let (name, turns) = (DatabaseConfig::new(path, None).name, Turns::new(concurrent, queued));
+        let (name, turns) = (DatabaseConfig::new(path, None).name, WorkTurns::new(concurrent, queued));
         Ok(Self { path: path.to_owned(), name, set, seen, pool, turns })
     }
 

@@ -142,8 +142,14 @@ impl QueryService {
             return Ok((request, permit));
         }
         let permit = self.executor.mark_pending(permit);
-        let turn = self.executor.loading(&request.client, permit).await;
-        let (turn, permit) = turn.map_err(|error| self.refused(error))?;
+        // Only for keys that must be read and parsed: the others need not wait for these.
+        let (turn, permit) = match request.is_cold() {
+            true => {
+                let turn = self.executor.loading(&request.client, permit).await;
+                turn.map(|(turn, permit)| (Some(turn), permit)).map_err(|error| self.refused(error))?
+            }
+            false => (None, permit),
+        };
         let loading = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             let tickets = request.span.in_scope(|| catch_panic(|| request.session()))??;
@@ -156,6 +162,12 @@ impl QueryService {
 impl Request {
     fn database(&self) -> &Database {
         &self.target.database
+    }
+
+    /// Returns whether the client's keys are not in memory.
+    fn is_cold(&self) -> bool {
+        let registry = self.context.registry.as_deref().zip(self.credentials.client);
+        registry.is_some_and(|(registry, id)| !registry.has_loaded(self.database(), id))
     }
 
     /// Loads the client's keys into the cache. Returns the tickets, in schemes with tickets.

@@ -8,13 +8,16 @@ use std::time::Duration;
 use super::answering::QueryService;
 use super::config::ServerConfig;
 use super::protection::Guard;
-use crate::admission::{Capacity, Memory};
+use crate::admission::{Answers, Capacity, Memory};
 use crate::catalog::{Catalog, MAX_PREVIOUS};
 use crate::clients::Registry;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::psi::Psi;
 use crate::traces::TraceObserver;
+
+/// Memory of answers for each byte of bodies.
+const ANSWERS: usize = 4;
 
 /// State shared by all requests.
 pub(crate) struct App {
@@ -27,7 +30,7 @@ pub(crate) struct App {
     /// Memory for request bodies.
     pub(crate) uploads: Arc<Memory>,
     /// Memory for answers until they are sent.
-    pub(crate) answers: Arc<Memory>,
+    pub(crate) answers: Arc<Answers>,
     pub(crate) body_timeout: Duration,
     /// Set once the service is to stop.
     pub(crate) stopping: AtomicBool,
@@ -64,7 +67,7 @@ impl App {
             psi,
             metrics,
             uploads: Memory::new(config.max_upload_bytes),
-            answers: Memory::new(config.max_upload_bytes),
+            answers: Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS)),
             body_timeout: config.body_timeout,
             stopping: AtomicBool::new(false),
             on_trace: config.on_trace.clone(),

@@ -30,6 +30,7 @@ fn process(state: &Recorder, app: &App) {
     state.gauge(metrics::WAITING, &[], load.waiting as f64);
     state.gauge(metrics::RUNNING, &[], load.running as f64);
     state.gauge(metrics::UPLOAD_BYTES, &[], app.uploads.bytes() as f64);
+    state.gauge(metrics::ANSWER_BYTES, &[], app.answers.bytes() as f64);
     state.gauge(metrics::READY, &[], if app.catalog.all().is_ok() { 1.0 } else { 0.0 });
     if let Some(device) = app.catalog.device() {
         state.gauge(metrics::DEVICE_LOST, &[], if device.is_lost() { 1.0 } else { 0.0 });

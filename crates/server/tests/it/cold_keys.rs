@@ -15,7 +15,9 @@ use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Reply, Running, get, record, send};
 
 /// Bytes of a client's keys.
-const LARGE: u64 = 64 << 20;
+const LARGE: u64 = 5 << 20;
+/// More clients than load their keys at the same time.
+const COLD: usize = 10;
 
 /// A client that has uploaded its keys.
 fn registered(server: &Running) -> Client {
@@ -79,7 +81,7 @@ fn other_clients_are_answered_while_cold_keys_are_parsed_one_at_a_time() {
     let table = Database::new("table", Box::new(FaultyDatabase { inner, scheme: 0xfff0, fault }), None);
     // Parsed keys of one client stay in memory: those of the last one to register.
     let server = start_with(RegistryConfig { cached_bytes: 0, ..registry(directory.path()) }, table);
-    let mut cold = [(); 2].map(|()| registered(&server));
+    let mut cold = [(); COLD].map(|()| registered(&server));
     let mut warm = registered(&server);
     armed.store(true, Ordering::SeqCst);
     let server = &server;

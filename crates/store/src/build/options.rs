@@ -185,7 +185,12 @@ impl BuildOptions {
         // A first version has no delta, and without a signature no log.
         let lock = self.sign.is_some() || self.out.exists();
         let lock = lock.then(|| lock_deltas(&self.out)).transpose()?;
-        refuse_published(self.former.as_deref().unwrap_or(&self.out), former, &self.former_log()?)?;
+        let now = self.former_log()?;
+        // Cosignatures of the former version may arrive meanwhile: the next leaf does not continue them.
+        let continued =
+            |log: &Option<Log>| log.as_ref().map(|log| (log.leaves().to_vec(), log.certificates().to_vec()));
+        let file = self.former.as_deref().unwrap_or(&self.out);
+        refuse_published(file, &continued(former), &continued(&now))?;
         Ok(lock)
     }
 

@@ -1,6 +1,7 @@
 //! Opened deltas, and their files.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use papir_checkpoint::Log;
@@ -15,7 +16,7 @@ use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
 use crate::kept::{delta_of, kept_path};
 use crate::map::{map, read};
-use crate::publish::split;
+use crate::publish::{keep_access, split, uninterrupted};
 use crate::sections::{Sections, Verify};
 use crate::snapshot::{OpenOptions, Snapshot, commitment_top};
 use crate::snapshot_names::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD};
@@ -82,10 +83,21 @@ pub(crate) fn lock_deltas(file: &Path) -> Result<File> {
     hidden.push(name);
     hidden.push(".delta-lock");
     let path = directory.join(hidden);
-    let opened = File::options().create(true).truncate(false).write(true).open(&path);
+    let opened = match File::options().create_new(true).write(true).open(&path) {
+        Ok(created) => {
+            // Whoever may update the database later must be able to open it.
+            keep_access(file, &path)?;
+            Ok(created)
+        }
+        // Without writing, a file of another user can be locked, too.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            File::options().write(true).open(&path).or_else(|_| File::open(&path))
+        }
+        Err(error) => Err(error),
+    };
     let opened = opened.map_err(Error::io("opening", &path))?;
     // On a file system without locks, the owner has to see to it that one program writes at a time.
-    let _ = opened.lock();
+    let _ = uninterrupted(|| opened.lock());
     Ok(opened)
 }
 

@@ -10,7 +10,7 @@ use papir_core::Progress;
 
 use super::manifest::Manifest;
 use crate::error::{Error, Result};
-use crate::publish::{split, sync_directory};
+use crate::publish::{split, sync_directory, uninterrupted};
 
 /// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";
@@ -39,7 +39,7 @@ impl Partial {
         // On a file system without locks, two downloads of one snapshot may run at once. That is
         // safe: both write the same bytes to the same offsets, and both check the whole file before
         // they rename it.
-        let _ = lock.lock();
+        let _ = uninterrupted(|| lock.lock());
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
         remove_others(&directory, &prefix, &path);

@@ -70,7 +70,8 @@ fn limited<T>(
     read: impl FnOnce(&mut Reader<Input<'_>>) -> csv::Result<T>,
 ) -> Result<csv::Result<T>> {
     let begin = reader.position().clone();
-    // The reader asks for more bytes only once it has used all that it has: they are the row, then.
+    // The reader asks for more only when its buffer is used up, so a read beyond this means that this row alone
+    // is that long.
     reader.get_mut().most = begin.byte() + MAX_ROW_BYTES;
     let found = read(reader);
     if reader.position().byte() - begin.byte() < MAX_ROW_BYTES {

@@ -85,7 +85,10 @@ pub fn update(
         Some(next) => {
             let replaced = (&snapshot.metadata, snapshot.server.version());
             let seal = |version: &Signed<'_>, sink: &mut SnapshotFile, _: &mut dyn CryptoRng| {
-                refuse_published(&options.file, &begun, &Newest::of(&options.file)?)?;
+                // The log would fork, or a delta would be lost.
+                if signing.is_some() || options.is_in_place() {
+                    refuse_published(&options.file, &begun, &Newest::of(&options.file)?)?;
+                }
                 sign(signing.as_ref(), version, sink)
             };
             publish(options, replaced, counts, next, (rng, progress), seal)
@@ -101,8 +104,8 @@ fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
 }
 
 /// Writes the next version. `former` is the metadata that it continues, `replaced` the version of the
-/// file at the start. `seal` runs just before the file appears, while nobody else publishes, and refuses it
-/// if somebody has done so meanwhile; it signs the version.
+/// file at the start. `seal` runs just before the file appears, and signs the version. In place, nobody else
+/// publishes then, and `seal` refuses the version if somebody has done so meanwhile.
 fn publish(
     options: &UpdateOptions,
     (former, replaced): (&Metadata, Version),
@@ -124,7 +127,7 @@ fn publish(
         .transpose()?;
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
-    let in_place = *path == options.file;
+    let in_place = options.is_in_place();
     let keep = options.keep.filter(|_| in_place);
     let nonce = rng.next_u64();
     let mut deltas = None;

@@ -72,6 +72,11 @@ impl UpdateOptions {
         }
     }
 
+    /// Returns whether the next version replaces the file.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.out.as_ref().is_none_or(|out| *out == self.file)
+    }
+
     /// The columns to read.
     pub(crate) fn columns(&self, metadata: &Metadata, longest_value: u64) -> Result<ChangeColumns> {
         let by_index = metadata.keyword.is_none();

@@ -72,12 +72,17 @@ impl BuildFolder {
         hidden.push(name);
         hidden.push(FOLDER);
         let folder = directory.join(hidden);
-        // It has rows in clear.
+        fs::create_dir_all(&directory).map_err(Error::io("creating", &directory))?;
+        // It holds rows in plain text.
         let mut private = fs::DirBuilder::new();
-        private.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
-        private.create(&folder).map_err(Error::io("creating", &folder))?;
+        match private.create(&folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(Error::io("creating", &folder)(error));
+            }
+            _ => {}
+        }
         let lock = folder.join(LOCK);
         let lock = File::create(&lock).map_err(Error::io("creating", &lock))?;
         let lock = only_one("build", &options.out, lock)?;
