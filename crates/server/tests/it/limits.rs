@@ -248,6 +248,8 @@ fn answers_that_are_not_received_take_memory() {
     let (first, mut slow) = send();
     assert_eq!(first, "HTTP/1.1 200");
     assert_eq!(send().0, "HTTP/1.1 429");
+    let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
+    assert!(metrics.contains(&format!("papir_answer_bytes {answer}\n")), "{metrics}");
     let mut taken = Vec::new();
     slow.read_to_end(&mut taken).unwrap();
     assert!(taken.len() > answer);
