@@ -13,6 +13,7 @@
 //! | `papir_requests_waiting` | gauge | | Query requests that wait for their turn; part of queued |
 //! | `papir_requests_running` | gauge | | Query requests being answered |
 //! | `papir_upload_bytes` | gauge | | Bytes of bodies that are arriving or waiting |
+//! | `papir_answer_bytes` | gauge | | Bytes of answers that are computed or that clients have not received |
 //! | `papir_version_info` | gauge | `database`, `version`, `scheme`, `newest` | 1 for each answered version |
 //! | `papir_version_age_seconds` | gauge | `database`, `version` | Time since the version was loaded |
 //! | `papir_data_age_seconds` | gauge | `database`, `version` | Time since the version was signed or, without a signature, built or last updated |
