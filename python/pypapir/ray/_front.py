@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 from ray import serve as ray_serve
 from starlette.requests import Request
@@ -43,7 +44,7 @@ class Front:
         version, _ = _native.slices(place["path"], 1)
         if version != place["version"]:
             found = f"{place['path']} has version {version}"
-            raise Error(f"{found}: expected {place['version']}, which the shards have: deploy it again")
+            raise _native.Error(f"{found}: expected {place['version']}, which the shards have: deploy it again")
         shards, old = Shards(Place.from_json(place)), _answered(former, settings["keep_old"])
         first = old or shards
         self._service = _native.DividedService(name, first.place.path, first.ask, **settings)

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::limiter::ClientSlot;
 use super::limits::ClientKey;
-use super::memory::HeldBytes;
-use super::places::{Place, Places};
+use super::permit::{JobError, Permit};
+use super::places::Places;
 use super::queue::{Batchable, Queue};
 use super::turns::{Turn, WorkTurns};
 use crate::error::Error;
@@ -95,26 +94,6 @@ struct Caller<T> {
     send: oneshot::Sender<Result<T, JobError>>,
 }
 
-/// Permission for a request to wait and be answered. Released when dropped.
-pub(crate) struct Permit {
-    _place: Place,
-    _held: Option<(ClientSlot, HeldBytes)>,
-    _pending: Option<Arc<()>>,
-}
-
-impl Permit {
-    /// A permit for a place.
-    pub(super) fn of(place: Place) -> Self {
-        Self { _place: place, _held: None, _pending: None }
-    }
-
-    /// Holds the client's slot and the memory of the body as long as the permit. A client that
-    /// disconnects therefore cannot exceed its limits.
-    pub(crate) fn holding(self, client: ClientSlot, body: HeldBytes) -> Self {
-        Self { _held: Some((client, body)), ..self }
-    }
-}
-
 /// Number of requests that hold a permit, by state.
 pub(crate) struct Load {
     /// Waiting, or about to.
@@ -123,20 +102,6 @@ pub(crate) struct Load {
     pub(crate) waiting: usize,
     /// Being answered.
     pub(crate) running: usize,
-}
-
-/// Reason for a job without a result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum JobError {
-    /// The job panicked with this message.
-    #[error("panicked")]
-    Panicked(String),
-    /// The threads are gone.
-    #[error("stopped")]
-    Stopped,
-    /// The request gave up its place to a client with fewer.
-    #[error("displaced")]
-    Displaced,
 }
 
 /// Reports whether any request is waiting or running, without keeping alive what it belongs to.
@@ -241,7 +206,7 @@ impl<W: Work> Executor<W> {
 
     /// Marks the permit's request as pending: background work yields until the request is answered.
     pub(crate) fn mark_pending(&self, permit: Permit) -> Permit {
-        Permit { _pending: Some(Arc::clone(&self.pending)), ..permit }
+        permit.pending(&self.pending)
     }
 
     /// A handle that reports whether queries are waiting or running.

@@ -5,6 +5,7 @@
 //! | `executor` | bounds waiting and running requests; owns the answering threads |
 //! | `queue` | the request queue: whose turn it is, and which requests form a batch |
 //! | `turns` | limits how many requests do a kind of work at once |
+//! | `permit` | permission for a request to wait and be answered |
 //! | `places` | places for requests, and who gives one up |
 //! | `memory` | memory for bodies or answers |
 //! | `answers` | memory for answers until they are received |
@@ -16,15 +17,17 @@ mod executor;
 mod limiter;
 mod limits;
 mod memory;
+mod permit;
 mod places;
 mod queue;
 mod turns;
 
 pub(crate) use answers::{Answers, End, HeldAnswer};
-pub(crate) use executor::{Capacity, Executor, JobError, Ongoing, Permit, Work, answer_pool, catch_panic};
+pub(crate) use executor::{Capacity, Executor, Ongoing, Work, answer_pool, catch_panic};
 pub(crate) use limiter::{ClientLimiter, ClientSlot};
 pub(crate) use limits::ClientKey;
 pub use limits::{ClientLimits, Rate};
 pub(crate) use memory::{HeldBytes, Memory};
+pub(crate) use permit::{JobError, Permit};
 pub(crate) use queue::Batchable;
 pub(crate) use turns::WorkTurns;

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::executor::{JobError, Permit};
 use super::limits::ClientKey;
+use super::permit::{JobError, Permit};
 use super::places::Places;
 use super::queue::{Batchable, Queue};
 

@@ -28,13 +28,18 @@ fn serve(served: &str, shown: &str) -> (Running, Root) {
     (Running::start(config(), vec![database]), root)
 }
 
+/// Options that name the database, so that no name is pinned in the user's folder.
+fn trusting(root: Root) -> Options {
+    let database = Some("words".to_owned());
+    Options { allow_not_private: true, database, root: Some(root), ..Options::default() }
+}
+
 type Outcome = Result<Option<Vec<u8>>, Error>;
 
 fn observe(served: &str) -> (Traffic, Vec<Outcome>) {
     let (server, root) = serve(served, "a");
     let proxy = Proxy::to(server.address);
-    let options = Options { allow_not_private: true, root: Some(root), ..Options::default() };
-    let mut connection = Connection::open_with(&proxy.url(), &options).unwrap();
+    let mut connection = Connection::open_with(&proxy.url(), &trusting(root)).unwrap();
     let results = vec![connection.get_key(&key(1)), connection.get_key(b"absent")];
     (proxy.take(), results)
 }
@@ -54,10 +59,7 @@ fn only_the_caller_detects_wrong_records() {
 #[test]
 fn a_wrong_root_is_rejected_before_any_query() {
     let (server, root) = serve("honest", "a");
-    let open = |root| {
-        let options = Options { allow_not_private: true, root: Some(root), ..Options::default() };
-        Connection::open_with(&server.url(), &options)
-    };
+    let open = |root| Connection::open_with(&server.url(), &trusting(root));
     assert_eq!(open(root).unwrap().get_key(&key(7)).unwrap(), Some(value(7, "a")));
     let error = open(Root([7; 32])).map(drop).unwrap_err();
     assert!(matches!(&error, Error::Root { .. }) && error.to_string().contains(&root.to_string()), "{error}");

@@ -1,0 +1,46 @@
+//! Permission for a request to wait and be answered.
+
+use std::sync::Arc;
+
+use super::limiter::ClientSlot;
+use super::memory::HeldBytes;
+use super::places::Place;
+
+/// Permission for a request to wait and be answered. Released when dropped.
+pub(crate) struct Permit {
+    _place: Place,
+    _held: Option<(ClientSlot, HeldBytes)>,
+    _pending: Option<Arc<()>>,
+}
+
+impl Permit {
+    /// A permit for a place.
+    pub(super) fn of(place: Place) -> Self {
+        Self { _place: place, _held: None, _pending: None }
+    }
+
+    /// Holds the client's slot and the memory of the body as long as the permit. A client that
+    /// disconnects therefore cannot exceed its limits.
+    pub(crate) fn holding(self, client: ClientSlot, body: HeldBytes) -> Self {
+        Self { _held: Some((client, body)), ..self }
+    }
+
+    /// Holds a clone of `pending` as long as the permit.
+    pub(super) fn pending(self, pending: &Arc<()>) -> Self {
+        Self { _pending: Some(Arc::clone(pending)), ..self }
+    }
+}
+
+/// Reason for a job without a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum JobError {
+    /// The job panicked with this message.
+    #[error("panicked")]
+    Panicked(String),
+    /// The threads are gone.
+    #[error("stopped")]
+    Stopped,
+    /// The request gave up its place to a client with fewer.
+    #[error("displaced")]
+    Displaced,
+}
