@@ -238,8 +238,12 @@ image-check: debug-program page ## The final stage of deploy/Dockerfile, in a fo
 debug-program:
 	$(CARGO) test --locked --workspace --no-run
 
+# Of an earlier rehearsal with the same version, cargo would take the packages, and what it built of them.
+REHEARSAL := target/rehearsal
 publish-dry-run:
-	$(CARGO) publish --dry-run --workspace --locked --allow-dirty
+	@for kept in src cache; do rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/$$kept/-*/papir-*; done
+	@rm -rf $(REHEARSAL)/debug/.fingerprint/papir-*
+	$(CARGO) publish --dry-run --workspace --locked --allow-dirty --target-dir $(REHEARSAL)
 
 bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 	$(CARGO) run --locked --release --quiet -p papir-cli --no-default-features -- \
