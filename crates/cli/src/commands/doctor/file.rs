@@ -5,7 +5,7 @@ use std::path::Path;
 use papir_core::Privacy;
 use papir_plan::units;
 use papir_store::psi::PsiSet;
-use papir_store::{Delta, OpenOptions, Snapshot};
+use papir_store::{Delta, OpenOptions, Snapshot, stored_log};
 
 use super::finding::Finding;
 use super::host::{self, HostArguments};
@@ -53,15 +53,11 @@ fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
             "build it with another --scheme",
         ),
     }];
-    let delta = match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
-        Ok(delta) => delta,
-        Err(error) => {
-            findings.push(Finding::fail("delta", error, "restore it, or publish its changes again"));
-            None
-        }
-    };
-    findings.extend(delta.as_ref().map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))));
-    if let Some(log) = delta.as_ref().and_then(|delta| delta.log.as_ref()).or(snapshot.checkpoint.as_ref())
+    findings.extend(match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
+        Ok(delta) => delta.map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))),
+        Err(error) => Some(Finding::fail("delta", error, "restore it, or publish its changes again")),
+    });
+    if let Ok(Some(log)) = stored_log(file)
         && let Ok(leaf) = log.newest()
     {
         findings.push(Finding::ok("signature", format!("sequence {}, by {}", leaf.sequence, log.owner())));

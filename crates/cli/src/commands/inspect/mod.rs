@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use papir_client::{Connection, Options};
 use papir_store::psi::PsiSet;
-use papir_store::{Delta, OpenOptions, Snapshot};
+use papir_store::{Delta, OpenOptions, Snapshot, stored_log};
 use serde_json::json;
 
 use self::facts::Facts;
@@ -100,20 +100,19 @@ fn stored(file: &Path) -> Result<Described, Failure> {
 }
 
 fn stored_database(file: &Path) -> Result<Described, Failure> {
-    let Snapshot { metadata, server, keyword, checkpoint, sections, file_bytes, .. } = Snapshot::open(file)?;
+    let Snapshot { metadata, server, keyword, sections, file_bytes, .. } = Snapshot::open(file)?;
     let description = server.describe();
     let mut facts = Facts::of(&metadata.name, &description, server.version(), keyword.as_ref());
     let mut lines = vec![line("name", &metadata.name)];
     lines.extend(describe::database(&description, server.version(), keyword.as_ref()));
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     facts.set("root", &metadata.root);
-    let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
-    // A delta has the newest leaf.
-    if let Some(log) = delta.as_ref().and_then(|delta| delta.log.as_ref()).or(checkpoint.as_ref()) {
+    if let Some(log) = stored_log(file)? {
         lines.push(describe::signed(log.newest()?));
         lines.push(line("owner", log.owner()));
         facts.signed(log.newest()?, log.owner());
     }
+    let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
     lines.extend(delta.as_ref().map(|delta| line("delta", describe::delta(&delta.metadata))));
     facts.set("delta", json!(delta.map(|delta| delta.metadata)));
     lines.extend(describe::origin(&metadata));
