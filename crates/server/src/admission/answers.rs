@@ -41,8 +41,8 @@ impl Answers {
         Arc::new(Self { memory: Memory::new(limit), held: Mutex::default() })
     }
 
-    /// Counts an answer of a client. Returns `None` if there is no room for it; a response that takes long, of the
-    /// client that holds the most, is then ended, so that there will be.
+    /// Counts an answer of a client. Returns `None` if there is no room for it. In that case it ends a response
+    /// that takes long, of the client that holds the most, which makes room for a later attempt.
     pub(crate) fn hold(self: &Arc<Self>, client: &ClientKey, bytes: usize, end: End) -> Option<HeldAnswer> {
         let mut held = self.memory.begin(client.clone());
         if !held.grow(bytes) && !held.grow_alone(bytes) {
@@ -56,6 +56,7 @@ impl Answers {
         Some(HeldAnswer { answers: Arc::clone(self), number, _bytes: held })
     }
 
+    /// Ends one response that takes long, if there is one. Clients that hold more come first.
     fn end_one(&self) {
         let held = self.held();
         let mut clients: HashMap<&ClientKey, usize> = HashMap::new();
@@ -80,6 +81,7 @@ impl Answers {
 impl Drop for HeldAnswer {
     fn drop(&mut self) {
         let entry = self.answers.held().answers.remove(&self.number);
+        // Dropped outside the lock.
         drop(entry);
     }
 }

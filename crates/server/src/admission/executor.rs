@@ -17,7 +17,7 @@ use crate::error::Error;
 
 /// Upper bound on the advised retry delay, in seconds.
 const MAX_ADVICE: u64 = 60;
-/// Requests whose sessions are loaded at the same time.
+/// Requests that load their clients' keys at the same time.
 const LOADING: usize = 8;
 /// Largest number of batches that run at the same time, and of requests that wait.
 const MAX_REQUESTS: usize = 1 << 20;
@@ -47,8 +47,8 @@ pub(crate) struct Capacity {
 /// Limits waiting and running requests, and owns the threads that answer them.
 ///
 /// A request takes its place when its body is whole. If all places are taken, the client with the
-/// most places gives one up to a client with fewer. A request may first wait for a turn to load its
-/// client's session.
+/// most places gives one up to a client with fewer. A request may first wait for its turn to load its
+/// client's keys.
 ///
 /// A request starts at once if a thread pool is free and no batch with its key is running.
 /// Otherwise it waits, and is answered in a batch when a pool becomes free, or once enough wait for
@@ -164,8 +164,8 @@ impl<W: Work> Executor<W> {
         if full && self.places.heavier_than(client).is_none() { Err(self.retry_after()) } else { Ok(()) }
     }
 
-    /// Waits for a turn to load a session. Few are loaded at a time, since many threads would wait for
-    /// one disk.
+    /// Waits for a turn to load a client's keys. Keys are parsed one client at a time, so further threads would
+    /// only wait.
     ///
     /// # Errors
     /// [`JobError::Displaced`].

@@ -114,13 +114,17 @@ impl QueryService {
         }
     }
 
-    /// Loads the keys of a client into the cache, in its turn.
+    /// Checks that a version accepts the keys of a client. Unless they are in memory, they are loaded in the
+    /// client's turn.
     pub(crate) async fn check_keys(
         &self,
         registry: &Arc<Registry>,
         database: &Arc<Database>,
         (client, id): (&ClientKey, ClientId),
     ) -> Result<(), AnswerError> {
+        if registry.has_loaded(database, id) {
+            return Ok(());
+        }
         let permit = self.executor.admit(client);
         let permit = permit.map_err(|retry_after| AnswerError::Displaced { retry_after })?;
         let held = self.executor.loading(client, permit).await.map_err(|error| self.refused(error))?;
@@ -142,7 +146,7 @@ impl QueryService {
             return Ok((request, permit));
         }
         let permit = self.executor.mark_pending(permit);
-        // Only for keys that must be read and parsed: the others need not wait for these.
+        // Clients whose keys are in memory need not wait for those whose keys must be loaded.
         let (turn, permit) = match request.is_cold() {
             true => {
                 let turn = self.executor.loading(&request.client, permit).await;
