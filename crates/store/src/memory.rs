@@ -1,13 +1,13 @@
-//! Memory that is free: of the machine, and of the process's control groups.
+//! The memory that this process can still use.
 
 use std::fs;
 use std::path::Path;
 
-/// Where control groups of version 2 are.
+/// The folder of control groups, version 2.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Bytes of memory that can be used without swapping, and within the limits of the process's control
-/// groups (version 2), as in a container; `None` if the system does not say.
+/// Bytes of memory that this process can use without swapping and within the limits of its control groups
+/// (version 2), as in a container; `None` if the system does not say.
 pub fn free_memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok();
     let in_groups = groups.and_then(|groups| free_in_groups(Path::new(GROUPS), &groups));

@@ -14,11 +14,11 @@ const PARTIAL: &str = ".papir-partial";
 /// Who may read a new file. Other systems than Unix keep their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers<'a> {
-    /// Those of the file that is replaced or, without one, of the system's default.
+    /// Whoever may read the file that it replaces. A file that replaces none has the system's default.
     Kept,
-    /// Those of this file.
+    /// Whoever may read this file.
     Of(&'a Path),
-    /// Its owner only, for a file with a secret.
+    /// Only its owner, since it holds a secret.
     Owner,
 }
 

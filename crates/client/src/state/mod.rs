@@ -53,7 +53,7 @@ impl ClientState {
         Self::new(Arc::new(Folder::new(directory)), passphrase)
     }
 
-    /// Where the storage keeps a slot: equal for all connections of this process that share it.
+    /// The location of a slot. All connections of this process that share the slot get the same one.
     #[cfg(feature = "aio")]
     pub(crate) fn location(&self, slot: &str) -> PathBuf {
         Slot::new(&*self.storage, slot, None).location()
