@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+use papir_core::FileLock;
 
 use crate::error::{Error, Result};
 use crate::writer::SnapshotWriter;
@@ -108,6 +109,7 @@ fn partial_name(name: &OsString, nonce: u64) -> OsString {
 struct Partial {
     path: PathBuf,
     file: File,
+    _lock: Option<FileLock>,
 }
 
 impl Partial {
@@ -130,8 +132,8 @@ impl Partial {
         // The lock keeps a second build of the same name from removing this file as stale. On a
         // file system without locks it may be removed: then the rename fails, and nothing else is
         // lost.
-        let _ = file.try_lock();
-        let partial = Self { path, file };
+        let lock = file.try_clone().ok().and_then(|file| FileLock::try_new(file).ok());
+        let partial = Self { path, file, _lock: lock };
         model.map_or(Ok(()), |model| keep_access(model, &partial.path))?;
         Ok(partial)
     }
@@ -164,35 +166,25 @@ fn remove_stale(directory: &Path, name: &OsString) {
 
 /// Returns whether no running build holds the file's lock.
 fn abandoned(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    File::open(path).is_ok_and(|file| !matches!(FileLock::try_new(file), Err(TryLockError::WouldBlock)))
 }
 
 /// Locks the file against other updates until the result is dropped. Without the lock, the later of
 /// two updates would undo the earlier. On a file system without locks, an update detects most
 /// conflicts before it renames its file.
-pub(crate) fn lock(file: &Path) -> Result<File> {
+pub(crate) fn lock(file: &Path) -> Result<Option<FileLock>> {
     only_one("update", file, File::open(file).map_err(Error::io("opening", file))?)
 }
 
 /// Locks `lock`. Refuses a second work (`update`, `build`) on `file` while it is locked. On a file system
-/// without locks, nothing is refused.
-pub(crate) fn only_one(work: &str, file: &Path, lock: File) -> Result<File> {
-    match lock.try_lock() {
+/// without locks, nothing is refused: `None`.
+pub(crate) fn only_one(work: &str, file: &Path, lock: File) -> Result<Option<FileLock>> {
+    match FileLock::try_new(lock) {
         Err(TryLockError::WouldBlock) => {
             let found = format!("another {work} of {} is running", file.display());
             Err(Error::options(found, format!("one {work} at a time; try again when it has ended")))
         }
-        _ => Ok(lock),
-    }
-}
-
-/// Repeats a wait for a lock that a signal interrupts.
-pub(crate) fn uninterrupted(mut wait: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
-    loop {
-        match wait() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            done => return done,
-        }
+        locked => Ok(locked.ok()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use papir_core::FileLock;
 use zeroize::Zeroizing;
 
 use super::disk::{create_folder, failed, private, read, replace};
@@ -48,12 +49,9 @@ impl StateStorage for Folder {
         create_folder(directory).map_err(|error| failed(directory, error))?;
         let path = self.path(slot, "lock")?;
         let file = private(OpenOptions::new().create(true).write(true)).open(&path);
-        // Closing the file releases the lock.
-        let file = file
-            .and_then(|file| uninterrupted(|| file.lock()).map(|()| file))
-            .map_err(|error| failed(&path, error))?;
-        let place = place::place(&file, &Host::this());
-        Ok(StoreLock::new(file).at(place))
+        let lock = file.and_then(FileLock::wait).map_err(|error| failed(&path, error))?;
+        let place = place::place(lock.file(), &Host::this());
+        Ok(StoreLock::new(lock).at(place))
     }
 
     fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
@@ -89,33 +87,10 @@ impl StateStorage for Folder {
     }
 }
 
-/// Waits again whenever a signal interrupts the wait.
-fn uninterrupted(mut wait: impl FnMut() -> io::Result<()>) -> io::Result<()> {
-    loop {
-        match wait() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            waited => return waited,
-        }
-    }
-}
-
 /// The default directory of client state: `$XDG_DATA_HOME/papir` or `~/.local/share/papir`; `None`
 /// if neither variable is set.
 pub fn default_state_directory() -> Option<PathBuf> {
     let folder = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
     Some(data.join("papir"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn signals_do_not_end_a_wait() {
-        let mut outcomes =
-            [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].map(io::Error::from).into_iter();
-        let failed = uninterrupted(|| outcomes.next_back().map_or(Ok(()), Err));
-        assert_eq!(failed.map_err(|error| error.kind()), Err(io::ErrorKind::WouldBlock));
-    }
 }

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use papir_core::Formats;
+use papir_core::{FileLock, Formats};
 use papir_store::{parse_timestamp, timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -247,14 +247,12 @@ fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 /// Locks the directory of `path`, so that concurrent commands do not overwrite each other. `None`
 /// on systems that cannot lock directories.
-fn lock(path: &Path) -> std::io::Result<Option<File>> {
+fn lock(path: &Path) -> std::io::Result<Option<FileLock>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !cfg!(unix) {
         return Ok(None);
     }
-    let folder = File::open(folder)?;
-    folder.lock()?;
-    Ok(Some(folder))
+    FileLock::wait(File::open(folder)?).map(Some)
 }
 
 /// Gives `new` the owner, group and mode of `old`, if it exists. Otherwise a service that reads the

@@ -1,12 +1,11 @@
 //! Options of a build.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use papir_checkpoint::Log;
 use papir_core::erased::ErasedScheme;
-use papir_core::{Error as CoreError, FailureBound, Goal, NotPrivate, OwnerKey, Privacy};
+use papir_core::{Error as CoreError, FailureBound, FileLock, Goal, NotPrivate, OwnerKey, Privacy};
 use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
 use papir_schemes::depir::evaluation::Tables;
 use papir_schemes::registry;
@@ -181,10 +180,10 @@ impl BuildOptions {
     ///
     /// # Errors
     /// The errors of [`Self::former_log`] and [`refuse_published`].
-    pub(super) fn exclude_others(&self, former: &Option<Log>) -> Result<Option<File>> {
+    pub(super) fn exclude_others(&self, former: &Option<Log>) -> Result<Option<FileLock>> {
         // A first version has no delta, and without a signature no log.
         let lock = self.sign.is_some() || self.out.exists();
-        let lock = lock.then(|| lock_deltas(&self.out)).transpose()?;
+        let lock = if lock { lock_deltas(&self.out)? } else { None };
         let now = self.former_log()?;
         // Cosignatures of the former version may arrive meanwhile: the next leaf does not continue them.
         let continued =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use papir_checkpoint::Log;
 use papir_core::erased::{ErasedServer, scheme_of};
-use papir_core::{Error as CoreError, Result as CoreResult, Version};
+use papir_core::{Error as CoreError, FileLock, Result as CoreResult, Version};
 use papir_lookup::delta::{DeltaChanges, DeltaPart};
 use papir_lookup::{Bundle, Commitment, KeywordLayout};
 use papir_schemes::registry;
@@ -16,7 +16,7 @@ use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
 use crate::kept::{delta_of, kept_path};
 use crate::map::{map, read};
-use crate::publish::{keep_access, split, uninterrupted};
+use crate::publish::{keep_access, split};
 use crate::sections::{Sections, Verify};
 use crate::snapshot::{OpenOptions, Snapshot, commitment_top};
 use crate::snapshot_names::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD};
@@ -73,11 +73,12 @@ pub(crate) fn remove(file: &Path, base: Version) -> Result<()> {
 }
 
 /// Waits until no other program writes a delta of `file`, and keeps others from it until the result is
-/// dropped. The lock is on a file of its own, since both the snapshot and its delta are replaced.
+/// dropped. The lock is on a file of its own, since both the snapshot and its delta are replaced. `None` on a
+/// file system without locks: the owner then has to see to it that one program writes at a time.
 ///
 /// # Errors
 /// [`CoreError::Io`].
-pub(crate) fn lock_deltas(file: &Path) -> Result<File> {
+pub(crate) fn lock_deltas(file: &Path) -> Result<Option<FileLock>> {
     let (directory, name) = split(file)?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
@@ -96,9 +97,7 @@ pub(crate) fn lock_deltas(file: &Path) -> Result<File> {
         Err(error) => Err(error),
     };
     let opened = opened.map_err(Error::io("opening", &path))?;
-    // On a file system without locks, the owner has to see to it that one program writes at a time.
-    let _ = uninterrupted(|| opened.lock());
-    Ok(opened)
+    Ok(FileLock::wait(opened).ok())
 }
 
 impl Delta {

@@ -6,11 +6,11 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use blake3::{Hash, Hasher};
-use papir_core::Progress;
+use papir_core::{FileLock, Progress};
 
 use super::manifest::Manifest;
 use crate::error::{Error, Result};
-use crate::publish::{split, sync_directory, uninterrupted};
+use crate::publish::{split, sync_directory};
 
 /// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";
@@ -24,7 +24,7 @@ pub(super) struct Partial {
     target: PathBuf,
     file: File,
     /// The locked directory. Other downloads into it wait for the lock.
-    _lock: File,
+    _lock: Option<FileLock>,
 }
 
 impl Partial {
@@ -39,7 +39,7 @@ impl Partial {
         // On a file system without locks, two downloads of one snapshot may run at once. That is
         // safe: both write the same bytes to the same offsets, and both check the whole file before
         // they rename it.
-        let _ = uninterrupted(|| lock.lock());
+        let lock = FileLock::wait(lock).ok();
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
         remove_others(&directory, &prefix, &path);

@@ -132,7 +132,7 @@ fn publish(
     let nonce = rng.next_u64();
     let mut deltas = None;
     let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
-        deltas = in_place.then(|| lock_deltas(path)).transpose()?;
+        deltas = if in_place { lock_deltas(path)? } else { None };
         let log = seal(version, sink, rng)?;
         keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
         Ok(log)

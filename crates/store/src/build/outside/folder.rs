@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use papir_core::scratch::{PreparationRng, Scratch};
-use papir_core::{AlignedBytes, Blob, Progress, Result as CoreResult, Shape};
+use papir_core::{AlignedBytes, Blob, FileLock, Progress, Result as CoreResult, Shape};
 use papir_lookup::outside::{IdSeed, Runs, Storage};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ struct Build {
 pub(in crate::build) struct BuildFolder {
     folder: PathBuf,
     /// Locked until the build ends.
-    _lock: File,
+    _lock: Option<FileLock>,
     build: Build,
     /// The memory of the build in bytes.
     memory: u64,
