@@ -159,17 +159,20 @@ pub(crate) fn connect_async<'py>(
 impl AsyncClient {
     /// The value of a key; None if it is absent.
     fn get<'py>(&self, py: Python<'py>, key: Vec<u8>) -> PyResult<Bound<'py, PyAny>> {
+        forked::refuse()?;
         let values = self.0.keys(vec![key]);
         future_into_py(py, async move { Ok(values.await?.pop().flatten()) })
     }
 
     /// The values of several keys. The service learns how many.
     fn get_many<'py>(&self, py: Python<'py>, keys: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyAny>> {
+        forked::refuse()?;
         future_into_py(py, self.0.keys(keys))
     }
 
     /// The records at several indices. The service learns how many.
     fn get_indices<'py>(&self, py: Python<'py>, indices: Vec<u64>) -> PyResult<Bound<'py, PyAny>> {
+        forked::refuse()?;
         future_into_py(py, self.0.indices(indices))
     }
 }

@@ -151,8 +151,8 @@ pub enum Error {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// A state file needs a passphrase, and the given one is missing or wrong. The file is left
-    /// unchanged.
+    /// A state file needs a passphrase, and the given one is missing or wrong; or one is given, and the file
+    /// is not encrypted. The file is left unchanged.
     #[error("client state {}: {reason}", path.display())]
     Passphrase {
         /// The file.

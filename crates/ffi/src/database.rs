@@ -2,6 +2,7 @@
 
 use papir_client::aio::Connection;
 use tokio::sync::Mutex;
+use zeroize::Zeroizing;
 
 use crate::description::{Costs, DatabaseInfo};
 use crate::error::PapirError;
@@ -27,6 +28,7 @@ impl Database {
 
     /// The values of several keys, in order. The service learns their number.
     pub async fn get_many(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Option<Vec<u8>>>, PapirError> {
+        let keys = Zeroizing::new(keys);
         Ok(self.0.lock().await.get_keys(&keys).await?)
     }
 
@@ -37,6 +39,7 @@ impl Database {
 
     /// The records at several indices, in order. The service learns their number.
     pub async fn get_indices(&self, indices: Vec<u64>) -> Result<Vec<Vec<u8>>, PapirError> {
+        let indices = Zeroizing::new(indices);
         Ok(self.0.lock().await.get_indices(&indices).await?)
     }
 

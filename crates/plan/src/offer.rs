@@ -84,7 +84,9 @@ impl Offer {
         let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
         let public_bytes = sizes.public + demand.extra_bytes;
         let once_s = 8.0 * (public_bytes as f64 / down + sizes.keys as f64 / up);
-        let public_s = once_s / demand.lookups as f64;
+        // One request has all lookups of a batch.
+        let requests = (demand.lookups as f64 / demand.batch.unwrap_or(1) as f64).max(1.0);
+        let public_s = once_s / requests;
         let memory_bytes = sizes.database.saturating_add(sizes.material).saturating_add(sizes.hint);
         Self {
             scheme: description.scheme,

@@ -29,6 +29,9 @@ pub(crate) struct OwnerTrust {
     owner: Option<VerifyingKey>,
     /// Set if the key was given or pinned before this session.
     known: bool,
+    /// Set if a root was pinned before any key. The root stays what is trusted: a key that a service
+    /// sends is not pinned.
+    rooted: bool,
     /// The newest version seen, and the owner's newest key at that time.
     pin: Option<PinnedOwner>,
     /// The newest accepted checkpoint.
@@ -51,18 +54,24 @@ impl OwnerTrust {
     /// The given key, or the pinned one if keys are pinned.
     pub(crate) async fn open(io: &Io, service: &Service, name: &str, settings: &Settings) -> Result<Self> {
         let slot = service.address.identity(name);
+        let storage = Storage::new(io, &slot);
         let pin = match settings.pin {
             Pin::Nothing => None,
-            Pin::Owner | Pin::OwnerAndRoot => Storage::new(io, &slot).owner().await?,
+            Pin::Owner | Pin::OwnerAndRoot => storage.owner().await?,
         };
         let owner = settings.checkpoint.owner.clone().or_else(|| pin.as_ref().map(|pin| pin.key.clone()));
-        Ok(Self { known: owner.is_some(), owner, pin, accepted: None })
+        let rooted = match settings.pin {
+            _ if owner.is_some() => false,
+            Pin::Nothing => false,
+            Pin::Owner => storage.has_root().await?,
+            Pin::OwnerAndRoot => settings.root.is_some() || storage.has_root().await?,
+        };
+        Ok(Self { known: owner.is_some(), rooted, owner, pin, accepted: None })
     }
 
-    /// Returns whether the owner was trusted before this session. Its signature then vouches for
-    /// the root too.
-    pub(crate) fn is_known(&self) -> bool {
-        self.known
+    /// Returns whether a root was pinned before any key: then no signature vouches for another one.
+    pub(crate) fn is_rooted(&self) -> bool {
+        self.rooted
     }
 
     /// Returns whether an older version than the last one would be refused: the database is signed.
@@ -158,7 +167,7 @@ impl OwnerTrust {
         let former = self.pin_of([trusted, &accepted.owner]);
         let first = former.map_or(trusted, |pin| &pin.first).clone();
         let pin = PinnedOwner { key: accepted.owner.clone(), first, highest: accepted.seen };
-        if settings.pin != Pin::Nothing && self.pin.as_ref() != Some(&pin) {
+        if settings.pin != Pin::Nothing && !self.rooted && self.pin.as_ref() != Some(&pin) {
             let slot = service.address.identity(name);
             let lock = Storage::new(io, &slot).lock().await?;
             // Another session may have seen a newer version meanwhile, or pinned the first key.

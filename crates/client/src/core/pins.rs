@@ -73,6 +73,17 @@ impl<'a> NamePin<'a> {
         }
     }
 
+    /// Returns whether a name is pinned: that of a database that was signed, or whose root is pinned.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub(crate) async fn is_set(&self) -> Result<bool> {
+        match &self.slot {
+            Some(slot) => Ok(Storage::new(self.io, slot).name().await?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     /// Pins a name, unless one is pinned.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
 use papir_oprf::ELEMENT_BYTES;
 use papir_protocol::{PsiInfo, path};
 
-use super::pins::NamePin;
+use super::pins::{NamePin, wrong_root};
 use super::queries::{QueryReply, QueryRequest};
 use super::service::Service;
 use super::session::Session;
@@ -131,9 +131,8 @@ impl IntersectionTask<'_> {
         let info: PsiInfo = self.service.json(self.io, path::PSI).await?;
         let bad = |what: &str| unexpected(&self.service.url(path::PSI), format!("a set with {what}"));
         let kind: Kind = info.kind.parse().map_err(|_| bad("an unknown kind"))?;
-        // Only the database of a retrieval set is signed.
-        if matches!(kind, Kind::Filter) && self.settings.checkpoint.is_required() {
-            return Err(Error::NoCheckpoint { url: self.service.url(path::PSI) }.into());
+        if matches!(kind, Kind::Filter) {
+            self.check_filter().await?;
         }
         let version: Version = info.version.parse().map_err(|_| bad("an invalid version"))?;
         if info.longest_label.is_some_and(|longest| longest > MAX_LABEL_BYTES) {
@@ -170,6 +169,17 @@ impl IntersectionTask<'_> {
         }
         traffic.received += evaluated.len() as u64;
         Ok(evaluated)
+    }
+
+    /// Refuses a filter if the set must be signed or verifiable: only the database of a retrieval set is.
+    async fn check_filter(&self) -> Result<()> {
+        let url = self.service.url(path::PSI);
+        if let Some(expected) = self.settings.root {
+            return Err(wrong_root(&url, None, expected));
+        }
+        let pin = NamePin::of_set(self.io, &self.service, &self.settings);
+        let signed = self.settings.checkpoint.is_required() || pin.is_set().await?;
+        if signed { Err(Error::NoCheckpoint { url }) } else { Ok(()) }
     }
 
     /// The filter of this version, from the storage or fetched.
@@ -211,13 +221,14 @@ impl IntersectionTask<'_> {
         self.check_version(&session, info)?;
         let names = masked.names();
         let wanted: Vec<_> = names.iter().map(|name| papir_lookup::Wanted::Key(name.as_slice())).collect();
-        let values = session.look_up(self.io, &wanted).await?;
+        let values = session.look_up(self.io, &wanted).await;
         let costs = session.costs();
         traffic.sent += costs.query_bytes;
         traffic.received += costs.public_bytes + costs.answer_bytes;
-        // The session may have moved to a newer version, whose names come from another key.
+        // The session may have moved to a newer version, whose names come from another key. Checked first,
+        // and whether or not the answers decoded: a new run is visible to the service.
         self.check_version(&session, info)?;
-        Ok(masked.opened(&values, info.longest_label.map(|longest| longest as usize))?)
+        Ok(masked.opened(&values?, info.longest_label.map(|longest| longest as usize))?)
     }
 
     /// Checks that the database belongs to the set.

@@ -89,10 +89,8 @@ impl Session {
             let seen = service.platform.now();
             let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
             let root = check_root(io, from, lookup.root(), accepted.is_some()).await?;
-            let Some(accepted) = accepted else {
-                settings.root = root;
-                break (seen, info, lookup);
-            };
+            settings.root = root;
+            let Some(accepted) = accepted else { break (seen, info, lookup) };
             match trust.keep(io, &service, &name, &settings, *accepted).await {
                 Err(error) if error.is_rollback() && attempts.next().is_some() => {}
                 kept => break kept.map(|()| (seen, info, lookup))?,
@@ -358,7 +356,7 @@ impl Session {
     fn lookups_per_request(&self) -> usize {
         let registration = self.registration.as_ref();
         let queries = registration.map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
-        self.lookup.lookups_in(self.info.max_batch.min(queries)).max(1)
+        self.lookup.lookups_in(self.info.max_batch.min(queries)).min(self.lookup.lookups_in_message()).max(1)
     }
 
     pub(crate) async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
@@ -452,20 +450,18 @@ impl Session {
 }
 
 /// Checks the root that was found against the given or pinned one, and pins it if the settings say so.
-/// Returns the root that an unsigned database must have from now on.
+/// Returns the root that the database must have from now on.
 ///
-/// A root that the trusted owner signed needs no pin: the next version has another one. But a pinned
-/// root is checked before the key of a first checkpoint is pinned: otherwise a service could replace the
-/// root by a key of its own.
+/// A root that the trusted owner signed needs no pin: the next version has another one. But a root that was
+/// pinned before any key stays: otherwise a service could replace it by a key of its own.
 async fn check_root(io: &Io, from: Origin<'_>, found: Option<Root>, signed: bool) -> Result<Option<Root>> {
     let Origin { service, name, settings, trust, .. } = from;
     let slot = service.address.identity(name);
     let storage = Storage::new(io, &slot);
-    let first_key = signed && !trust.is_known();
     let checks = match settings.pin {
         Pin::Nothing => false,
-        Pin::Owner => first_key && storage.has_root().await?,
-        Pin::OwnerAndRoot => settings.root.is_some() || !signed || first_key,
+        Pin::Owner => signed && trust.is_rooted(),
+        Pin::OwnerAndRoot => settings.root.is_some() || !signed || trust.is_rooted(),
     };
     if !checks {
         return Ok(settings.root);

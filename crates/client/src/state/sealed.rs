@@ -108,6 +108,8 @@ pub(crate) enum OpenError {
     NoPassphrase,
     /// The passphrase is wrong, or the file was modified.
     WrongPassphrase,
+    /// A passphrase was given, and the file is not encrypted: anyone could have written it.
+    NotEncrypted,
     /// The file is not a state file, is damaged, or has another format.
     Core(CoreError),
 }
@@ -177,6 +179,7 @@ fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8
     // Checked before everything that another format may change.
     FORMATS.check(reader.u8()?.into())?;
     match reader.u8()? {
+        CLEAR if passphrase.is_some() => Err(OpenError::NotEncrypted),
         CLEAR => open_clear(file, reader.rest()),
         PASSPHRASE => open_sealed(file, &mut reader, passphrase.ok_or(OpenError::NoPassphrase)?),
         other => Err(CoreError::malformed("a state file's protection", other, "0 or 1").into()),
@@ -268,6 +271,8 @@ mod tests {
         assert_eq!(*open(&file, Some(&Passphrase::new("right"))).unwrap(), b"record");
         assert!(matches!(open(&file, Some(&wrong)), Err(OpenError::WrongPassphrase)));
         assert!(matches!(open(&file, None), Err(OpenError::NoPassphrase)));
+        let clear = seal(b"record", None).unwrap();
+        assert!(matches!(open(&clear, Some(&right)), Err(OpenError::NotEncrypted)));
         // The header is authenticated too, and its costs are checked before memory is allocated.
         for position in [22, 40, 62, file.len() - 1] {
             let mut damaged = file.to_vec();

@@ -94,6 +94,10 @@ impl<'a> Slot<'a> {
             OpenError::WrongPassphrase => {
                 Error::Passphrase { path, reason: "the passphrase is wrong, or the state was modified" }
             }
+            OpenError::NotEncrypted => Error::Passphrase {
+                path,
+                reason: "the state is not encrypted, and anyone could have written it: remove it to register again",
+            },
             OpenError::Core(source) => Error::State { path, source },
         })
     }

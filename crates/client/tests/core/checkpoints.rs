@@ -1,42 +1,22 @@
 //! Signed checkpoints: fetched before any query, pinned, and refused.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use papir_checkpoint::{Certificate, Kind, Seen, SigningKey, VerifyingKey, cosign};
+use papir_checkpoint::{Certificate, Kind, Seen, SigningKey, cosign};
 use papir_client::Error;
-use papir_client::core::{
-    CheckpointSettings, Pin, PinnedOwner, Response, Service, Session, Settings, Step, psi,
-};
-use papir_core::erased::ErasedServer;
-use papir_core::{Goal, NoProgress};
-use papir_lookup::{Root, Wanted};
-use papir_protocol::{DeltaInfo, PsiInfo, path};
-use papir_schemes::registry;
+use papir_client::core::{CheckpointSettings, Pin, PinnedOwner, Session, Settings};
+use papir_lookup::Wanted;
+use papir_protocol::DeltaInfo;
 
-use crate::peer::{EPOCH, FixedPlatform, Peer, Reply, json, record, records, rng, short};
-use crate::signing::{append_delta, owner, sign, sign_again, signed};
-
-fn simple(seed: u64) -> Box<dyn ErasedServer> {
-    let scheme = registry::by_name("simple").unwrap();
-    scheme.setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress).unwrap()
-}
+use crate::peer::{EPOCH, Peer, Reply, record, rng, short};
+use crate::signing::{append_delta, given, owner, pinning, sign, sign_again, signed, simple};
 
 fn events(peer: &Peer) -> Vec<String> {
     short(&peer.take())
 }
 
-fn pinning() -> Settings {
-    Settings { pin: Pin::OwnerAndRoot, ..Settings::default() }
-}
-
 fn without_pins() -> Settings {
     Settings { pin: Pin::Nothing, ..Settings::default() }
-}
-
-fn given(owner: VerifyingKey) -> Settings {
-    let checkpoint = CheckpointSettings { owner: Some(owner), ..CheckpointSettings::default() };
-    Settings { checkpoint, ..Settings::default() }
 }
 
 const FETCHES: [&str; 4] = ["GET ", "GET ", "GET /checkpoint/proof", "GET /public"];
@@ -247,60 +227,6 @@ fn a_name_is_pinned_with_an_owner_or_a_root_only() {
     assert_eq!(peer.pinned_name.as_deref(), Some("table"));
 }
 
-/// A service names the database of its set.
-#[test]
-fn another_name_of_a_sets_database_does_not_escape_the_pins() {
-    let mut peer = signed(simple(1), &owner(1));
-    let key = papir_oprf::Key::generate(&mut rng(7)).unwrap();
-    let intersect = |peer: &mut Peer, named: bool| {
-        let task = psi::intersect(peer.service().unwrap(), Settings::default(), vec!["element"]);
-        let error = peer.run_through(task, &mut |peer, call| match call.path.as_str() {
-            path::PSI => Ok(json(200, &set_in(peer, named))),
-            path::PSI_EVALUATE => {
-                let body = Ok(key.evaluate(&call.body).unwrap());
-                Ok(Response { status: 200, headers: Vec::new(), body })
-            }
-            _ => peer.receive(call),
-        });
-        error.unwrap_err().code().to_owned()
-    };
-    // The database of this test has no keys, which ends the lookup.
-    assert_eq!(intersect(&mut peer, true), "not_keyed");
-    assert_eq!(peer.pinned_name.as_deref(), Some("table"));
-    peer.rename("other");
-    peer.log = None;
-    for named in [true, false] {
-        assert_eq!(intersect(&mut peer, named), "other_name");
-    }
-}
-
-/// The description of a set whose elements are looked up in the peer's database.
-fn set_in(peer: &Peer, named: bool) -> PsiInfo {
-    PsiInfo {
-        kind: "retrieval".into(),
-        version: peer.newest().server.version().to_string(),
-        elements: 9,
-        longest_label: None,
-        max_elements: 9,
-        filter_bytes: None,
-        database: named.then(|| peer.name.to_owned()),
-    }
-}
-
-#[test]
-fn the_key_of_a_first_checkpoint_does_not_replace_a_pinned_root() {
-    let mut peer = signed(simple(1), &owner(1));
-    peer.root = Some(Root([7; 32]));
-    for settings in [pinning(), Settings::default()] {
-        let error = peer.open(settings).err().unwrap();
-        assert!(matches!(error, Error::Root { .. }), "{error}");
-        assert!(peer.pin.is_none(), "the key is pinned although the root is wrong");
-    }
-    // A key that the caller gives does.
-    peer.open(Settings { pin: Pin::OwnerAndRoot, ..given(owner(1).public()) }).unwrap();
-    peer.open(pinning()).unwrap();
-}
-
 #[test]
 fn two_versions_under_one_sequence_are_refused() {
     let key = owner(1);
@@ -474,21 +400,4 @@ fn a_service_that_hides_a_delta_is_refused() {
     let error = peer.open(pinning()).map(drop).unwrap_err();
     assert_eq!(error.code(), "checkpoint_delta", "{error}");
     assert_eq!(events(&peer), FETCHES);
-}
-
-/// Only the database of a retrieval set is signed. The service says which kind its set has.
-#[test]
-fn a_filter_is_refused_if_a_checkpoint_is_required() {
-    let service = Service::new("https://papir.example", None, false, Arc::new(FixedPlatform::default()));
-    let settings = given(owner(1).public());
-    let Step::Send(request, then) = psi::intersect(service.unwrap(), settings, vec!["element"]).start()
-    else {
-        panic!("the set is described first");
-    };
-    assert_eq!(request.path, "/v1/psi");
-    let set =
-        r#"{"kind":"filter","version":"0000000000000001","elements":9,"max_elements":9,"filter_bytes":99}"#;
-    let reply = Response { status: 200, headers: Vec::new(), body: Ok(set.as_bytes().to_vec()) };
-    let Step::Done(refused) = then.resume(Ok(reply)) else { panic!("another request was sent") };
-    assert!(matches!(refused.err().unwrap(), Error::NoCheckpoint { .. }));
 }

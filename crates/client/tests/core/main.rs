@@ -9,6 +9,8 @@ mod peer;
 mod places;
 mod public_parts;
 mod registered;
+mod roots;
+mod sets;
 mod signing;
 mod ticket_table;
 mod tickets;

@@ -143,6 +143,13 @@ impl Offer {
         Self { server: server.into(), keyword, bundle: Arc::new(bundle), memo: Arc::default() }
     }
 
+    /// The same version with the top of a hash tree.
+    pub fn with_top(self, top: [u8; 32]) -> Self {
+        let scheme_public = self.server.public();
+        let bundle = Bundle { scheme_public, keyword: self.keyword.clone(), commitment_top: Some(top) };
+        Self { bundle: Arc::new(bundle.encode()), ..self }
+    }
+
     fn accept_keys(&self, sealed: &[u8]) -> Result<Arc<ErasedKeys>, Failure> {
         let memo = &mut self.memo.lock().unwrap().keys;
         if let Some(keys) = memo.get(sealed) {

@@ -1,9 +1,13 @@
 //! Signed checkpoints of the scripted service.
 #![allow(unreachable_pub)]
 
-use papir_checkpoint::{Base, Certificate, Kind, Log, SigningKey, Statement, public_part_hash};
+use papir_checkpoint::{Base, Certificate, Kind, Log, SigningKey, Statement, VerifyingKey, public_part_hash};
+use papir_client::core::{CheckpointSettings, Pin, Settings};
+use papir_core::erased::ErasedServer;
+use papir_core::{Goal, NoProgress};
+use papir_schemes::registry;
 
-use crate::peer::{EPOCH, Offer, Peer, rng};
+use crate::peer::{EPOCH, Offer, Peer, records, rng};
 
 /// An owner's key.
 pub fn owner(seed: u64) -> SigningKey {
@@ -42,4 +46,21 @@ pub fn signed(offer: impl Into<Offer>, key: &SigningKey) -> Peer {
 /// Signs a further version: the newest of the service.
 pub fn sign(peer: &mut Peer, key: &SigningKey, more: &[Certificate]) {
     peer.log = Some(append(peer.log.as_ref(), peer.newest(), key, more));
+}
+
+/// A database of this seed.
+pub fn simple(seed: u64) -> Box<dyn ErasedServer> {
+    let scheme = registry::by_name("simple").unwrap();
+    scheme.setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress).unwrap()
+}
+
+/// Pins roots too.
+pub fn pinning() -> Settings {
+    Settings { pin: Pin::OwnerAndRoot, ..Settings::default() }
+}
+
+/// Trusts a key.
+pub fn given(owner: VerifyingKey) -> Settings {
+    let checkpoint = CheckpointSettings { owner: Some(owner), ..CheckpointSettings::default() };
+    Settings { checkpoint, ..Settings::default() }
 }

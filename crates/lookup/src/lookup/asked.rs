@@ -69,6 +69,14 @@ impl Part {
         Ok(())
     }
 
+    /// Maximum number of lookups whose queries, and whose answers, have [`MAX_MESSAGE_BYTES`] together.
+    pub(super) fn lookups_in_message(&self) -> usize {
+        let sizes = self.client.describe().sizes;
+        let queries = MAX_MESSAGE_BYTES / sizes.query.max(sizes.answer).max(1);
+        usize::try_from(queries).unwrap_or(usize::MAX).saturating_mul(self.capacity())
+            / self.records_per_lookup().max(1)
+    }
+
     /// The result of one lookup from its records: a value, or `None` if the key is absent.
     fn open(&self, need: &Need, records: Vec<Record>) -> Result<Option<Vec<u8>>> {
         let records = self.verified(&need.indices, records)?;

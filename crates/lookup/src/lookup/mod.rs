@@ -199,6 +199,14 @@ impl Lookup {
         queries.saturating_mul(self.base.capacity()) / records.max(1)
     }
 
+    /// Maximum number of lookups whose queries, and whose answers, have [`papir_core::MAX_MESSAGE_BYTES`] in
+    /// the base, and as many in the delta; at least 1.
+    pub fn lookups_in_message(&self) -> usize {
+        let delta = self.delta.as_ref().map(|delta| &delta.part);
+        let most = std::iter::once(&self.base).chain(delta).map(|part| part.lookups_in_message()).min();
+        most.unwrap_or(1).max(1)
+    }
+
     /// Makes the queries for several lookups, with as many lookups in each as the scheme's batches
     /// hold. This is many times cheaper if the database is prepared for batches
     /// ([`papir_core::Limits::batch`]). Save the state of a registered client before sending a

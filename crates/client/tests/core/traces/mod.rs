@@ -22,7 +22,7 @@ pub mod schemes;
 mod scripts;
 mod signed;
 mod socket;
-mod world;
+pub mod world;
 
 use std::thread;
 

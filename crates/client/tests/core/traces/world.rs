@@ -174,7 +174,7 @@ fn key(i: u64) -> Vec<u8> {
 }
 
 /// A table of `count` keys in short buckets.
-fn table(count: u64) -> (RecordBuffer, Option<KeywordLayout>) {
+pub fn table(count: u64) -> (RecordBuffer, Option<KeywordLayout>) {
     let entries = (0..count).map(|i| Entry { key: key(i), value: vec![i as u8], line: i + 1 }).collect();
     let options = TableOptions { bucket: BucketTarget::Grow(64), ..TableOptions::default() };
     let table = papir_lookup::build(entries, &options, &mut rng(9), &NoProgress).unwrap();
