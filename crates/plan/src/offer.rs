@@ -40,7 +40,8 @@ pub struct Offer {
     pub client_s: f64,
     /// Seconds on the network: query and answer.
     pub transfer_s: f64,
-    /// Seconds to fetch the public part and to send the keys, divided by the number of lookups.
+    /// Seconds to fetch the public part and to send the keys, divided by the number of lookups; of batches, by
+    /// their number.
     pub public_s: f64,
     /// Seconds of a lookup: the sum of the four times above.
     pub lookup_s: f64,

@@ -69,13 +69,16 @@ pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
 /// them unreadable to the service.
 #[cfg(unix)]
 pub(crate) fn keep_access(old: &Path, new: &Path) -> Result<()> {
-    use std::os::unix::fs::{MetadataExt, chown};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let Ok(found) = fs::metadata(old) else { return Ok(()) };
     // Only root may give a file away; others may choose among their groups.
-    if chown(new, Some(found.uid()), Some(found.gid())).is_err() {
-        let _ = chown(new, None, Some(found.gid()));
+    let given = chown(new, Some(found.uid()), Some(found.gid())).is_ok();
+    let mut permissions = found.permissions();
+    if !given && chown(new, None, Some(found.gid())).is_err() {
+        // Another group would get the rights of this one.
+        permissions.set_mode(found.mode() & !0o070);
     }
-    fs::set_permissions(new, found.permissions()).map_err(Error::io("setting the permissions of", new))
+    fs::set_permissions(new, permissions).map_err(Error::io("setting the permissions of", new))
 }
 
 #[cfg(not(unix))]

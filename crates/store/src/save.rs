@@ -81,14 +81,14 @@ pub(crate) type SnapshotFile = SnapshotWriter<File>;
 /// # Errors
 /// Errors of [`publish`] and of `seal`.
 pub(crate) fn save(
-    path: &Path,
+    (path, readers): (&Path, Readers<'_>),
     nonce: u64,
     prepared: &Prepared<'_>,
     seal: impl FnOnce(&Signed<'_>, &mut SnapshotFile) -> Result<Option<Log>>,
     progress: &dyn Progress,
 ) -> Result<(u64, Option<Log>)> {
     let mut log = None;
-    let bytes = publish(path, nonce, Readers::Kept, |sink| {
+    let bytes = publish(path, nonce, readers, |sink| {
         put(sink, prepared, progress)?;
         log = seal(&prepared.stated(), sink)?;
         Ok(())

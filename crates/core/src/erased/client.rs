@@ -116,13 +116,13 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         rng: &mut dyn CryptoRng,
     ) -> Result<(ErasedSecret, Vec<u8>)> {
         let (params, header) = (self.client.params(), self.header(Kind::Query));
-        let (secret, query) = match state.map(state_of_mut::<S>).transpose()? {
-            None => self.client.query(None, indices, rng)?,
-            Some(state) => {
-                let kept = Zeroizing::new(state.encode(params));
-                self.client.query(Some(state), indices, &mut Hedged::new(&kept, &header, indices, rng))?
-            }
-        };
+        let state = state.map(state_of_mut::<S>).transpose()?;
+        let kept = Zeroizing::new(state.as_ref().map(|state| state.encode(params)).unwrap_or_default());
+        // Without encryption nothing needs it, and queries stay independent of the indices.
+        let encrypts = state.is_some() || self.describe().security.is_some();
+        let mut hedged = encrypts.then(|| Hedged::new(&kept, &header, indices, rng));
+        let rng = hedged.as_mut().map_or(rng, |hedged| hedged);
+        let (secret, query) = self.client.query(state, indices, rng)?;
         let sealed = envelope::seal(&header, &query.encode(params));
         Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
     }

@@ -1,10 +1,11 @@
-//! Randomness of queries under a key that a client keeps.
+//! Randomness of queries.
 //!
-//! A cloned or restored virtual machine may draw the same random bytes twice. Under one key, equal
-//! randomness for different items would give queries with equal masks and errors, whose difference
-//! reveals both. The generator of such a query is therefore a pseudorandom function, keyed by the
-//! client's state, of the scheme, the database's version, the items and fresh randomness: for
-//! different items it differs whatever the system draws.
+//! A cloned or restored virtual machine may draw the same random bytes twice. Equal randomness for
+//! different items would give queries under one key with equal masks and errors, whose difference
+//! reveals both: under a key that a client keeps, and just as well under fresh keys, which are then the
+//! same. The generator of a query is therefore a pseudorandom function, keyed by the client's state and
+//! fresh randomness, of the scheme, the database's version and the items: for different items it differs
+//! whatever the system draws.
 
 use rand_core::{CryptoRng, Infallible, TryCryptoRng, TryRng};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -18,7 +19,8 @@ const CONTEXT: &str = "papir 2026 randomness of queries v1";
 pub(super) struct Hedged(blake3::OutputReader);
 
 impl Hedged {
-    /// The generator for a query of `indices` under this header; `state` is the encoded state.
+    /// The generator for a query of `indices` under this header; `state` is the encoded state, empty
+    /// for a client without one.
     pub(super) fn new(state: &[u8], header: &Header, indices: &[u64], rng: &mut dyn CryptoRng) -> Self {
         let mut fresh = Zeroizing::new([0; 32]);
         rng.fill_bytes(fresh.as_mut_slice());
@@ -110,6 +112,8 @@ mod tests {
             first(b"key", 1, 2, &[5]),
             first(b"key", 2, 1, &[5]),
             first(b"kez", 1, 1, &[5]),
+            first(b"", 1, 1, &[5]),
+            first(b"", 1, 1, &[6]),
         ];
         for (position, value) in all.iter().enumerate() {
             assert!(!all[..position].contains(value), "{position}");

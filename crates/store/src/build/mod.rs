@@ -19,10 +19,12 @@ use papir_core::{Description, Error as CoreError, Goal, Progress, Records, Resul
 use papir_lookup::{Commitment, TableReport};
 use rand_core::CryptoRng;
 
+use crate::delta;
 use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
+use crate::publish::Readers;
 use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
 use crate::scratch::ScratchFolder;
 use crate::signing::{Signed, Signing, newest_leaf};
@@ -272,9 +274,12 @@ impl Finish<'_> {
         let mut alone = None;
         let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
             alone = options.exclude_others(&self.former)?;
+            // Of a build with the same random bytes that was killed once its file had appeared.
+            delta::remove(&options.out, server.version())?;
             sign(self.signing, version, sink)
         };
-        let (snapshot_bytes, log) = save(&options.out, rng.next_u64(), &prepared, seal, progress)?;
+        let (snapshot_bytes, log) =
+            save((&options.out, Readers::Kept), rng.next_u64(), &prepared, seal, progress)?;
         drop(alone);
         let checkpoint = newest_leaf(log.as_ref());
         let table = keyword.map(|keys| keys.report);

@@ -43,6 +43,8 @@ pub(super) fn arrived(
         }
         _ => Vec::new(),
     };
+    // A version that was rolled back to before the source was followed states its beginning.
+    let from = from.filter(|from| from.bytes > 0);
     let (start, before) = match from {
         Some(from) => (from.bytes, from.lines),
         None => (header.len() as u64, lines(&header)),

@@ -15,9 +15,10 @@ fn whole_rows(format: Format, text: &[u8]) -> usize {
     ends(format, text).last().unwrap_or(0)
 }
 
-/// Length of the first row, with its line end.
+/// Length of the first row, with its line end and the empty lines before it.
 pub(super) fn first_row(format: Format, text: &[u8]) -> Option<usize> {
-    ends(format, text).next()
+    let empty = text.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    ends(format, text).find(|&end| end > empty)
 }
 
 /// Length of the whole rows within the first `most` bytes of a text, or of the first row if it is longer.

@@ -10,7 +10,7 @@ use papir_core::{FileLock, Progress};
 
 use super::manifest::Manifest;
 use crate::error::{Error, Result};
-use crate::publish::{split, sync_directory};
+use crate::publish::{keep_access, split, sync_directory};
 
 /// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";
@@ -29,11 +29,12 @@ pub(super) struct Partial {
 
 impl Partial {
     /// Opens or creates the download of a snapshot to `target` and removes unfinished downloads of
-    /// other snapshots to it. Waits for other downloads into its directory.
+    /// other snapshots to it. Waits for other downloads into its directory. The file gets the readers of
+    /// `target` or, if there is none, of the file `similar`.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
-    pub(super) fn open(target: &Path, manifest: &Manifest) -> Result<Self> {
+    pub(super) fn open(target: &Path, similar: &Path, manifest: &Manifest) -> Result<Self> {
         let (directory, name) = split(target)?;
         let lock = File::open(&directory).map_err(Error::io("opening", &directory))?;
         // On a file system without locks, two downloads of one snapshot may run at once. That is
@@ -43,8 +44,16 @@ impl Partial {
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
         remove_others(&directory, &prefix, &path);
-        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = opened.map_err(Error::io("creating", &path))?;
+        let model = [target, similar].into_iter().find(|model| model.exists());
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        if model.is_some() {
+            // Others could open it before it has its readers.
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        let file = options.open(&path).map_err(Error::io("creating", &path))?;
+        model.map_or(Ok(()), |model| keep_access(model, &path))?;
         file.set_len(manifest.bytes).map_err(Error::io("writing", &path))?;
         Ok(Self { directory, path, target: target.to_owned(), file, _lock: lock })
     }
@@ -73,6 +82,11 @@ impl Partial {
     /// [`papir_core::Error::Io`].
     pub(super) fn hash(&mut self, manifest: &Manifest, progress: &dyn Progress) -> Result<Hash> {
         Ok(hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?.1)
+    }
+
+    /// The file of the download.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Makes the file durable and renames it to its target.

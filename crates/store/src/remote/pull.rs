@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use blake3::Hash;
 use futures_util::{StreamExt, stream};
-use papir_core::Progress;
+use papir_core::{Progress, Version};
 
 use super::error::RemoteError;
 use super::location::Location;
@@ -17,22 +17,59 @@ use super::objects::{CONCURRENT, Objects};
 use super::partial::{Partial, hashes, open_existing};
 use super::transfer::PullReport;
 use super::worker;
+use crate::delta::{delta_file, lock_deltas};
 use crate::error::{Error, Result};
 use crate::kept::{ReplacedVersion, is_within, kept_path};
+use crate::publish::lock;
+use crate::snapshot::Snapshot;
+use crate::stored_log::stored_log;
 
 /// Downloads a snapshot to `file`. Parts that the existing file has, or that an interrupted pull
 /// has fetched, are not fetched again. The file is created or replaced once the download is
 /// complete, verified and durable.
 ///
 /// # Errors
-/// [`Error::Remote`] with [`RemoteError::NotFound`], [`RemoteError::Denied`] or
-/// [`RemoteError::Damaged`]; and [`papir_core::Error::Io`]. On failure the file stays unchanged.
+/// [`Error::Options`] while the file is updated, if it has changes beside it that would be lost, and if its
+/// log has versions that the download's has not; [`Error::Remote`] with [`RemoteError::NotFound`],
+/// [`RemoteError::Denied`] or [`RemoteError::Damaged`]; and [`papir_core::Error::Io`]. On failure the file
+/// stays unchanged.
 pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result<PullReport> {
+    let _lock = if file.exists() { lock(file)? } else { None };
     worker::run(|| async {
         let objects = Objects::open(location)?;
         let manifest = objects.manifest().await?;
-        fetch(&objects, manifest, file, file, progress).await
+        refuse_delta(file, manifest.version)?;
+        let version = manifest.version;
+        let finish = |partial: Partial| {
+            let _deltas = lock_deltas(file)?;
+            refuse_delta(file, version)?;
+            refuse_fork(file, partial.path())?;
+            partial.finish()
+        };
+        fetch(&objects, manifest, (file, file), finish, progress).await
     })
+}
+
+/// Refuses to replace a file by another version if changes are beside it.
+fn refuse_delta(file: &Path, version: Version) -> Result<()> {
+    // A file that is not a snapshot has none.
+    let Ok(own) = Snapshot::version_in(file) else { return Ok(()) };
+    if own == version || !delta_file(file, own)?.exists() {
+        return Ok(());
+    }
+    let found = format!("changes beside {}, which pulling version {version} would lose", file.display());
+    Err(Error::options(found, "none: merge and push them, or pull to another file"))
+}
+
+/// Refuses to replace a signed file by one whose log lacks its newest versions: the next one would fork it.
+fn refuse_fork(file: &Path, pulled: &Path) -> Result<()> {
+    let Ok(Some(own)) = stored_log(file) else { return Ok(()) };
+    let theirs = stored_log(pulled)?;
+    if theirs.is_some_and(|log| log.leaves().starts_with(own.leaves())) {
+        return Ok(());
+    }
+    let found = format!("signed versions of {} that the store's log does not have", file.display());
+    Err(Error::options(found, "a log that continues them: push them, or pull to another file"))
 }
 
 /// Fetches the description of the snapshot at a location, and nothing else.
@@ -57,7 +94,7 @@ pub(super) fn pull_newer(
         if known == Some(&manifest) && file.exists() {
             return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
         }
-        fetch(&objects, manifest, file, file, progress).await
+        fetch(&objects, manifest, (file, file), Partial::finish, progress).await
     })
 }
 
@@ -79,20 +116,21 @@ pub(super) fn pull_previous(
             return Ok(None);
         };
         let path = kept_path(file, &manifest.version.to_string())?;
-        fetch(&objects, manifest, &path, file, progress).await?;
+        fetch(&objects, manifest, (&path, file), Partial::finish, progress).await?;
         Ok(Some(ReplacedVersion { path, since }))
     })
 }
 
 /// Like [`pull`], for a manifest already fetched. Parts that the file `similar` has are not fetched.
+/// `finish` gives the complete download its name.
 async fn fetch(
     objects: &Objects<'_>,
     manifest: Manifest,
-    target: &Path,
-    similar: &Path,
+    (target, similar): (&Path, &Path),
+    finish: impl FnOnce(Partial) -> Result<()>,
     progress: &dyn Progress,
 ) -> Result<PullReport> {
-    let mut partial = Partial::open(target, &manifest)?;
+    let mut partial = Partial::open(target, similar, &manifest)?;
     let mut local = LocalFile::open(target, &manifest, progress)?;
     if local.as_ref().is_some_and(|file| file.blake3 == manifest.blake3) {
         partial.discard();
@@ -116,7 +154,7 @@ async fn fetch(
         let expected = manifest.blake3.to_string();
         return Err(RemoteError::Inconsistent { object, found, expected }.into());
     }
-    partial.finish()?;
+    finish(partial)?;
     Ok(PullReport { manifest, changed: true, fetched_parts: wanted.len(), fetched_bytes })
 }
 

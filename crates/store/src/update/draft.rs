@@ -99,10 +99,7 @@ impl Draft {
     /// # Errors
     /// [`Error::Line`] for a row that does not fit the base, and [`Error::Source`].
     pub(crate) fn add(&mut self, rows: Vec<ChangeRow>, source: &Path) -> Result<()> {
-        self.add_all(rows, source).map_err(|refused| match refused {
-            Refused::Line(bad) => bad.named(name_of(source)),
-            Refused::Other(error) => error,
-        })
+        self.add_all(rows, source, |bad| Err(bad.named(name_of(source))))
     }
 
     /// Like [`Draft::add`], without the rows that do not fit the base, which are passed to `skip`.
@@ -111,47 +108,46 @@ impl Draft {
     /// [`Error::Source`].
     pub(crate) fn add_fitting(
         &mut self,
-        mut rows: Vec<ChangeRow>,
+        rows: Vec<ChangeRow>,
         source: &Path,
         mut skip: impl FnMut(u64, String),
     ) -> Result<()> {
-        loop {
-            match self.add_all(rows.clone(), source) {
-                Ok(()) => return Ok(()),
-                Err(Refused::Line(BadLine { line, reason })) => {
-                    rows.retain(|row| row.line != line);
-                    skip(line, reason);
-                }
-                Err(Refused::Other(error)) => return Err(error),
-            }
-        }
+        self.add_all(rows, source, |BadLine { line, reason }| {
+            skip(line, reason);
+            Ok(())
+        })
     }
 
-    fn add_all(&mut self, rows: Vec<ChangeRow>, source: &Path) -> Result<(), Refused> {
-        let count = rows.len() as u64;
-        let named = |error| Refused::Other(Error::of_source(source)(error));
+    /// Adds rows. Those that do not fit the base are passed to `refused`, and left out unless it fails.
+    fn add_all(
+        &mut self,
+        rows: Vec<ChangeRow>,
+        source: &Path,
+        refused: impl FnMut(BadLine) -> Result<()>,
+    ) -> Result<()> {
+        let named = Error::of_source(source);
         match (self.records, &self.base.keyword) {
             (Some(records), _) => {
                 let bytes = self.shape.record_bytes() as u64;
-                let shape = Shape::of_bytes(records, bytes).map_err(|error| Refused::Other(error.into()))?;
-                let (changes, counts) = resolve(&shape, rows).map_err(Refused::Line)?;
+                let (changes, counts) = resolve(&Shape::of_bytes(records, bytes)?, rows, refused)?;
                 self.records = Some(records + counts.inserted);
                 self.superseded += counts.superseded;
+                self.rows += changes.len() as u64 + counts.superseded;
                 for change in changes {
                     let changed =
-                        self.changes.change_record(change.index, change.record, 0).map_err(named)?;
+                        self.changes.change_record(change.index, change.record, 0).map_err(&named)?;
                     self.superseded += u64::from(changed);
                 }
             }
             (None, Some(layout)) => {
                 for ChangeRow { key, value, line } in rows {
-                    let changed = self.changes.change_key(layout, &key, value, line).map_err(named)?;
+                    let changed = self.changes.change_key(layout, &key, value, line).map_err(&named)?;
                     self.superseded += u64::from(changed);
+                    self.rows += 1;
                 }
             }
             (None, None) => {}
         }
-        self.rows += count;
         Ok(())
     }
 
@@ -184,12 +180,6 @@ impl Draft {
         let (metadata, checkpoint) = write(file, &base, changes, rng, progress)?;
         Ok(Some(DeltaReport { metadata, rows, superseded, bytes, most, checkpoint }))
     }
-}
-
-/// The reason for refusing rows.
-enum Refused {
-    Line(BadLine),
-    Other(Error),
 }
 
 /// The properties of a snapshot that its delta contains.

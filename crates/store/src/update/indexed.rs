@@ -28,7 +28,8 @@ pub(super) fn update(
     let shape = below.shape();
     let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
     let rows = read_changes(&options.changes, options.format, &columns, progress)?;
-    let (changes, counts) = resolve(&shape, rows).map_err(|bad| bad.named(name_of(&options.changes)))?;
+    let refused = |bad: BadLine| Err(bad.named(name_of(&options.changes)));
+    let (changes, counts) = resolve(&shape, rows, refused)?;
     if changes.is_empty() && !options.rebuild {
         return Ok((counts, None));
     }
@@ -101,25 +102,40 @@ impl BadLine {
 }
 
 /// Reduces the rows to one change per record, in ascending order. The last row of a record wins.
-/// New records must follow the existing ones without a gap.
-pub(super) fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
-    let total = rows.len() as u64;
-    let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
+/// New records must follow the existing ones without a gap. Passes rows that do not fit to `refused`, and
+/// leaves them out unless it fails.
+pub(super) fn resolve<E>(
+    shape: &Shape,
+    rows: Vec<ChangeRow>,
+    mut refused: impl FnMut(BadLine) -> std::result::Result<(), E>,
+) -> std::result::Result<(Vec<Change>, ChangeCounts), E> {
+    /// The lines of a record, and the value of the last one.
+    #[derive(Default)]
+    struct Rows(Vec<u64>, Vec<u8>);
+    let mut by_index: BTreeMap<u64, Rows> = BTreeMap::new();
     for ChangeRow { key, value, line } in rows {
-        let index = index_of(shape, &key).map_err(|reason| BadLine { line, reason })?;
-        let mut record = value.ok_or_else(|| BadLine { line, reason: undeletable(index) })?;
-        record.resize(shape.record_bytes(), 0);
-        last.insert(index, (line, record));
-    }
-    let mut counts = ChangeCounts { superseded: total - last.len() as u64, ..ChangeCounts::default() };
-    let mut changes = Vec::with_capacity(last.len());
-    for (index, (line, record)) in last {
-        let expected = shape.records() + counts.inserted;
-        match index {
-            _ if index < shape.records() => counts.replaced += 1,
-            _ if index == expected => counts.inserted += 1,
-            _ => return Err(BadLine { line, reason: gap(index, expected) }),
+        let record =
+            index_of(shape, &key).and_then(|index| Ok((index, value.ok_or_else(|| undeletable(index))?)));
+        match record {
+            Ok((index, mut record)) => {
+                record.resize(shape.record_bytes(), 0);
+                let rows = by_index.entry(index).or_default();
+                rows.0.push(line);
+                rows.1 = record;
+            }
+            Err(reason) => refused(BadLine { line, reason })?,
         }
+    }
+    let (mut counts, mut changes) = (ChangeCounts::default(), Vec::with_capacity(by_index.len()));
+    for (index, Rows(lines, record)) in by_index {
+        let expected = shape.records() + counts.inserted;
+        if index > expected {
+            let bad = |line| BadLine { line, reason: gap(index, expected) };
+            lines.into_iter().rev().try_for_each(|line| refused(bad(line)))?;
+            continue;
+        }
+        *(if index < expected { &mut counts.replaced } else { &mut counts.inserted }) += 1;
+        counts.superseded += lines.len() as u64 - 1;
         changes.push(Change { index, record });
     }
     Ok((changes, counts))

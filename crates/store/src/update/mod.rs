@@ -37,7 +37,7 @@ use crate::kept;
 use crate::meanwhile::{Newest, refuse_published};
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
-use crate::publish::lock;
+use crate::publish::{Readers, lock};
 use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
 use crate::signing::{Signed, Signing, newest_leaf};
 use crate::snapshot::{OpenOptions, Snapshot};
@@ -137,7 +137,8 @@ fn publish(
         keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
         Ok(log)
     };
-    let (snapshot_bytes, log) = save(path, nonce, &prepared, seal, progress)?;
+    let readers = if path.exists() { Readers::Kept } else { Readers::Of(&options.file) };
+    let (snapshot_bytes, log) = save((path, readers), nonce, &prepared, seal, progress)?;
     keep.map_or(Ok(()), |most| kept::prune(path, most))?;
     if in_place {
         // Of the version before, unless it is kept, and of merges that were killed before their last step.

@@ -1,5 +1,6 @@
 //! Options of an update.
 
+use std::fs::canonicalize;
 use std::path::PathBuf;
 
 use papir_core::OwnerKey;
@@ -74,7 +75,9 @@ impl UpdateOptions {
 
     /// Returns whether the next version replaces the file.
     pub(super) fn is_in_place(&self) -> bool {
-        self.out.as_ref().is_none_or(|out| *out == self.file)
+        let same =
+            |out: &PathBuf| *out == self.file || canonicalize(out).ok() == canonicalize(&self.file).ok();
+        self.out.as_ref().is_none_or(same)
     }
 
     /// The columns to read.

@@ -10,11 +10,11 @@ use super::options::UpdateOptions;
 use super::prepare::{Next, NextKeys, set_up_changed};
 use super::publish;
 use super::report::{UpdateReport, Way};
-use crate::delta::delta_file;
+use crate::delta::{Delta, delta_file};
 use crate::error::{Error, Result};
 use crate::kept;
 use crate::meanwhile::{Newest, refuse_published};
-use crate::metadata::Metadata;
+use crate::metadata::{Followed, Metadata};
 use crate::psi;
 use crate::publish::lock;
 use crate::save::{SnapshotFile, sign};
@@ -78,7 +78,7 @@ pub fn rollback(
     let earlier = open_earlier(options)?;
     progress.advance(1);
     psi::refuse(&earlier, &options.file, "prepare it again with `papir psi prepare`")?;
-    refuse_changed(&earlier, &options.file)?;
+    refuse_changed(&earlier, options)?;
     let (name, expected) = (&earlier.metadata.name, &current.metadata.name);
     if name != expected {
         return Err(Error::options(
@@ -91,7 +91,8 @@ pub fn rollback(
     let (server, commitment) = set_up_changed(&earlier, &[], rng, progress)?;
     let way = Way::RolledBack { to: earlier.server.version() };
     let next = Next { server, commitment, keyword: keys(&earlier)?, way };
-    let former = Metadata { updates: current.metadata.updates, ..earlier.metadata.clone() };
+    let followed = earlier.metadata.followed.clone().or(followed_by(&options.file, &current)?);
+    let former = Metadata { updates: current.metadata.updates, followed, ..earlier.metadata.clone() };
     let update = UpdateOptions {
         encrypt: options.encrypt.clone(),
         // The rolled back version may turn out to have been the better one.
@@ -107,6 +108,15 @@ pub fn rollback(
     publish(&update, (&former, replaced), counts, next, (rng, progress), seal)
 }
 
+/// The beginning of the source that the current version follows, if it follows one: a slot has passed on
+/// changes since then that the earlier version does not have.
+fn followed_by(file: &Path, current: &Snapshot) -> Result<Option<Followed>> {
+    let lazily = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+    let delta = Delta::of(file, current.server.version(), &lazily)?;
+    let followed = delta.map_or_else(|| current.metadata.followed.clone(), |delta| delta.metadata.followed);
+    Ok(followed.map(|place| Followed { bytes: 0, lines: 0, ..place }))
+}
+
 fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
     let path = match &options.to {
         Earlier::Newest => kept::find(&options.file, None)?.path,
@@ -117,9 +127,13 @@ fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
 }
 
 /// Refuses an earlier version that was served with a delta: its file alone never was the database.
-fn refuse_changed(earlier: &Snapshot, file: &Path) -> Result<()> {
+fn refuse_changed(earlier: &Snapshot, options: &RollbackOptions) -> Result<()> {
     let version = earlier.server.version();
-    if !delta_file(file, version)?.exists() {
+    let beside = match &options.to {
+        Earlier::File(file) => delta_file(file, version)?.exists(),
+        Earlier::Newest | Earlier::Kept(_) => false,
+    };
+    if !beside && !delta_file(&options.file, version)?.exists() {
         return Ok(());
     }
     let found = format!("version {version}, which has a delta beside it");

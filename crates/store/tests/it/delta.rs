@@ -163,6 +163,13 @@ fn a_version_is_kept_with_its_delta() {
     let back = papir_store::RollbackOptions::new(&file, papir_store::Earlier::Newest);
     let error = papir_store::rollback(&back, &mut fresh(), &NoProgress).unwrap_err().to_string();
     assert!(error.contains("which has a delta beside it"), "{error}");
+    let backup = folder.path().join("backup.pir");
+    std::fs::copy(folder.path().join(format!("words.pir.{version}")), &backup).unwrap();
+    std::fs::rename(delta_file(&file, version).unwrap(), delta_file(&backup, version).unwrap()).unwrap();
+    let back = papir_store::RollbackOptions::new(&file, papir_store::Earlier::File(backup.clone()));
+    let error = papir_store::rollback(&back, &mut fresh(), &NoProgress).unwrap_err().to_string();
+    assert!(error.contains("which has a delta beside it"), "{error}");
+    std::fs::rename(delta_file(&backup, version).unwrap(), delta_file(&file, version).unwrap()).unwrap();
     // The next version that is kept pushes the first one and its delta out.
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
     merge(&MergeOptions { keep: Some(1), ..MergeOptions::new(&file) }, &mut fresh(), &NoProgress).unwrap();

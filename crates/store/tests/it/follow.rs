@@ -254,3 +254,44 @@ fn more_rows_than_a_delta_may_have_are_taken_in_parts() {
     source.merge();
     assert_eq!(step(&mut follower).unwrap().published.unwrap().rows, 1, "a row longer than a part");
 }
+
+#[test]
+fn empty_lines_before_a_header_belong_to_it() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.csv");
+    source.append("\n\r\nword,meaning,gone\nword 1,one,\n");
+    step(&mut source.follower()).unwrap();
+    source.append("word 2,two,\n");
+    step(&mut source.follower()).unwrap();
+    check(&source, &[("word 1", Some("one")), ("word 2", Some("two"))]);
+}
+
+#[test]
+fn a_file_is_read_from_its_beginning_after_a_rollback_to_before_it() {
+    let folder = folder();
+    let source = Source::new(folder.path(), "changes.jsonl");
+    let changes = crate::common::source(folder.path(), "update.csv", "word,meaning\nword 9,nine\n");
+    let changes = UpdateOptions { keep: Some(1), ..UpdateOptions::new(&source.file, changes) };
+    update(&changes, &mut fresh(), &NoProgress).unwrap();
+    source.append("{\"word\":\"word 1\",\"meaning\":\"new\"}\n");
+    step(&mut source.follower()).unwrap();
+    rollback(&RollbackOptions::new(&source.file, Earlier::Newest), &mut fresh(), &NoProgress).unwrap();
+    check(&source, &[("word 1", Some("meaning 1")), ("word 9", Some("meaning 9"))]);
+    step(&mut source.follower()).unwrap();
+    check(&source, &[("word 1", Some("new"))]);
+}
+
+/// A gap in the numbers of records is found once, and not again after each row that is left out.
+#[test]
+fn many_rows_that_do_not_fit_are_left_out_at_once() {
+    let folder = folder();
+    let mut build = options(&source(folder.path(), "numbers.bin", [7; 20]));
+    build.record_bytes = Some(2);
+    run(&build).unwrap();
+    let rows: String = (11..30_000).chain([11, 3]).map(|i| format!("{i},ab\n")).collect();
+    let path = source(folder.path(), "changes.csv", format!("index,value\n{rows}"));
+    let update = UpdateOptions::new(&build.out, &path);
+    let options = FollowOptions { on_bad: OnBadRow::Skip, ..FollowOptions::new(update) };
+    let taken = step(&mut Follower::new(options).unwrap()).unwrap();
+    assert_eq!((taken.skipped.len(), taken.published.unwrap().rows), (29_990, 1));
+}

@@ -127,3 +127,29 @@ fn an_update_does_not_replace_a_build() {
     refused(update(&change(&file, 2, None), &mut fresh(), &meanwhile));
     check(&file, 9, 0, &None);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_path_of_another_spelling_is_the_same_file() {
+    let folder = folder();
+    let file = words(folder.path(), None);
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+    let out = Some(folder.path().join("link").join(file.file_name().unwrap()));
+    let update_to = UpdateOptions { out, keep: None, ..change(&file, 2, None) };
+    let meanwhile = Meanwhile::at("writing", || publish(&file, 3, None));
+    refused(update(&update_to, &mut fresh(), &meanwhile));
+    check(&file, 3, 0, &None);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_version_in_another_file_has_the_readers_of_the_first() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    let file = words(folder.path(), None);
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    let out = folder.path().join("next.papir");
+    let next = UpdateOptions { out: Some(out.clone()), keep: None, ..change(&file, 2, None) };
+    update(&next, &mut fresh(), &NoProgress).unwrap();
+    assert_eq!(std::fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
+}

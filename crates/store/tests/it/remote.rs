@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::common::{by_key, folder, keyed, run, source};
+use crate::common::{by_key, folder, fresh, keyed, rng, run, source};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use papir_checkpoint::{Kind, SigningKey};
 use papir_core::NoProgress;
-use papir_store::Snapshot;
 use papir_store::remote::{Location, Mirror, PushOptions, Settings, pull, push};
+use papir_store::{BuildOptions, MergeOptions, Sign, Snapshot, UpdateOptions, merge, update, update_delta};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 
@@ -129,4 +130,56 @@ fn errors_of_s3_are_reported() {
         "{denied}"
     );
     assert_eq!(fails("s3://nowhere/none.pir", "secret").code(), "no_such_object");
+}
+
+#[test]
+fn a_pull_loses_no_changes_and_forks_no_log() {
+    let (folder, store) = (folder(), folder());
+    let location = in_folder(store.path());
+    let key = SigningKey::generate("example.org/owner".parse().unwrap(), Kind::Note, &mut rng(1));
+    let sign = Some(Sign { time: Some(1_800_000_000), ..Sign::new(key) });
+    let csv = source(folder.path(), "small.csv", "k,v\n1,a\n2,b\n");
+    let options = BuildOptions { sign: sign.clone(), ..keyed(&csv, "k", &["v"]) };
+    run(&options).unwrap();
+    let (file, copy) = (options.out, folder.path().join("copy.pir"));
+    let change = |to: &Path, row: &str| {
+        let changes = source(folder.path(), "changes.csv", format!("k,v\n{row}\n"));
+        UpdateOptions { sign: sign.clone(), ..UpdateOptions::new(to, changes) }
+    };
+    let refused = |part: &str| {
+        let error = pull(&location, &copy, &NoProgress).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    push(&file, &location, SMALL, &NoProgress).unwrap();
+    pull(&location, &copy, &NoProgress).unwrap();
+    update_delta(&change(&copy, "1,here"), None, &mut fresh(), &NoProgress).unwrap();
+    assert!(!pull(&location, &copy, &NoProgress).unwrap().changed, "the same version");
+    update(&change(&file, "1,there"), &mut fresh(), &NoProgress).unwrap();
+    push(&file, &location, SMALL, &NoProgress).unwrap();
+    refused("changes beside");
+    merge(&MergeOptions { sign: sign.clone(), ..MergeOptions::new(&copy) }, &mut fresh(), &NoProgress)
+        .unwrap();
+    refused("signed versions of");
+    assert_eq!(by_key(&Snapshot::open(&copy).unwrap(), "1").unwrap(), b"here");
+    // A copy without versions of its own follows.
+    std::fs::remove_file(&copy).unwrap();
+    pull(&location, &copy, &NoProgress).unwrap();
+    update(&change(&file, "2,new"), &mut fresh(), &NoProgress).unwrap();
+    push(&file, &location, SMALL, &NoProgress).unwrap();
+    assert!(pull(&location, &copy, &NoProgress).unwrap().changed);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pulled_file_keeps_its_readers() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, store) = (folder(), folder());
+    let (file, location) = (snapshot(folder.path(), "old"), in_folder(store.path()));
+    let copy = folder.path().join("copy.pir");
+    push(&file, &location, SMALL, &NoProgress).unwrap();
+    pull(&location, &copy, &NoProgress).unwrap();
+    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o600)).unwrap();
+    push(&snapshot(folder.path(), "new"), &location, SMALL, &NoProgress).unwrap();
+    assert!(pull(&location, &copy, &NoProgress).unwrap().changed);
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use papir_core::{NoProgress, Progress};
 use papir_postgres::Login;
 use papir_store::{
-    BuildOptions, FollowOptions, Follower, MergeOptions, OnBadRow, SlotOptions, Step, UpdateOptions, build,
-    merge,
+    BuildOptions, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, RollbackOptions, SlotOptions,
+    Step, UpdateOptions, build, merge, rollback, update,
 };
 use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
@@ -369,4 +369,44 @@ fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
     place.sql("SELECT pg_drop_replication_slot('words')");
     place.sql("SELECT pg_create_logical_replication_slot('words', 'test_decoding')");
     assert!(place.refused().contains("uses test_decoding: expected pgoutput"));
+}
+
+#[test]
+fn a_version_from_before_the_slot_was_followed_is_not_followed_on() {
+    let place = Place::new();
+    let csv = source(place.folder.path(), "changes.csv", "word,value\ntwo,second\n");
+    let first = UpdateOptions { keep: Some(1), ..UpdateOptions::new(place.file(), csv) };
+    update(&first, &mut fresh(), &NoProgress).unwrap();
+    let mut follower = place.follower();
+    place.sql("INSERT INTO words VALUES ('three', '3')");
+    publish(&mut follower);
+    place.sql("INSERT INTO words VALUES ('four', '4')");
+    publish(&mut follower);
+    drop(follower);
+    rollback(&RollbackOptions::new(place.file(), Earlier::Newest), &mut fresh(), &NoProgress).unwrap();
+    assert_eq!(["two", "three"].map(|word| place.word(word)), [Some("2".to_owned()), None]);
+    let refused = place.refused();
+    assert!(refused.contains("what lies between is lost"), "{refused}");
+}
+
+/// A key that is unique at the end of a transaction only may have two rows before.
+#[test]
+fn keys_that_change_places_stay() {
+    let place = Place::new();
+    place.sql(
+        "ALTER TABLE words DROP CONSTRAINT words_pkey, ADD UNIQUE (word) DEFERRABLE INITIALLY DEFERRED, \
+         REPLICA IDENTITY FULL",
+    );
+    let mut follower = place.follower();
+    place.sql("INSERT INTO words VALUES ('one', '1'), ('two', '2')");
+    publish(&mut follower);
+    place.sql("UPDATE words SET word = CASE word WHEN 'one' THEN 'two' ELSE 'one' END");
+    publish(&mut follower);
+    assert_eq!(["one", "two"].map(|word| place.word(word).unwrap()), ["2", "1"]);
+    place.sql("BEGIN; INSERT INTO words VALUES ('one', '3'); DELETE FROM words WHERE value = '2'; COMMIT");
+    publish(&mut follower);
+    assert_eq!(place.word("one").unwrap(), "3");
+    place.sql("BEGIN; UPDATE words SET value = '4' WHERE word = 'one'; DELETE FROM words WHERE word = 'one'; COMMIT");
+    publish(&mut follower);
+    assert_eq!(["one", "two"].map(|word| place.word(word)), [None, Some("1".to_owned())]);
 }
