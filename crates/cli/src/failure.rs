@@ -41,10 +41,17 @@ impl Failure {
 
 impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        let of_client = (&error as &dyn std::error::Error).downcast_ref::<papir_client::Error>();
-        let retryable = of_client.is_some_and(papir_client::Error::is_retryable);
+        let any: &(dyn std::error::Error + 'static) = &error;
+        let of_client = any.downcast_ref().is_some_and(papir_client::Error::is_retryable);
+        let of_store = any.downcast_ref().is_some_and(is_temporary);
+        let retryable = of_client || of_store;
         Self { retryable, ..Self::new(error) }
     }
+}
+
+/// Returns whether a command may succeed later: the object store or the network failed.
+fn is_temporary(error: &papir_store::Error) -> bool {
+    matches!(error, papir_store::Error::Remote(remote) if remote.is_temporary())
 }
 
 impl fmt::Display for Failure {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::Args;
 use papir_lookup::delta::MAX_DELTA_BYTES;
@@ -50,12 +51,15 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Shortest time from one version to the next, unless the options say otherwise.
+const EVERY: Duration = Duration::from_secs(2);
+
 /// Options of publishing and merging versions, and of bad rows.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Pace {
-    /// Shortest time from one version to the next.
-    #[arg(long, value_name = "TIME", default_value = "2s")]
-    every: Span,
+    /// Shortest time from one version to the next [default: 2s].
+    #[arg(long, value_name = "TIME")]
+    every: Option<Span>,
     /// Merge the delta in the background once it has this share of its most bytes, in per cent.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
     merge_at: Option<u8>,
@@ -78,9 +82,12 @@ impl Pace {
     pub(crate) fn given(&self) -> Option<&'static str> {
         let sized = self.delta_bytes.is_some() && self.merge_at.is_none();
         let of_slot = [("--slot", self.slot.is_some()), ("--publication", self.publication.is_some())];
-        let options =
-            [("--delta-bytes", sized), ("--skip-all-bad", self.skip_all_bad)].into_iter().chain(of_slot);
-        options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+        let options = [
+            ("--every", self.every.is_some()),
+            ("--delta-bytes", sized),
+            ("--skip-all-bad", self.skip_all_bad),
+        ];
+        options.into_iter().chain(of_slot).find(|(_, given)| *given).map(|(name, _)| name)
     }
 
     /// The bytes of changes from which a delta is merged; `None` if it never is.
@@ -98,7 +105,7 @@ impl Pace {
         let slot = self.slot_of(&update.changes)?;
         Ok(Following {
             options: FollowOptions { on_bad, most: self.delta_bytes, slot, ..FollowOptions::new(update) },
-            every: self.every.0,
+            every: self.every.as_ref().map_or(EVERY, |every| every.0),
             merge_at: self.merged_from(),
             once,
         })

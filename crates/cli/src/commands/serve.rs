@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
 use papir_store::{MergeOptions, SkippedRow, UpdateOptions};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -110,12 +110,13 @@ const THREADS_END: Duration = Duration::from_secs(1);
 /// The log, and the export of traces.
 struct Output {
     log_format: LogFormat,
+    log_level: LevelFilter,
     traces: Option<Traces>,
 }
 
 impl Output {
     fn of(settings: &Settings) -> Result<Self, Failure> {
-        Ok(Self { log_format: settings.log_format(), traces: settings.traces()? })
+        Ok(Self { log_format: settings.log_format(), log_level: log_level()?, traces: settings.traces()? })
     }
 }
 
@@ -126,7 +127,7 @@ fn until_stopped(
     background: Option<Background>,
     until_stdin_ends: bool,
 ) -> Outcome {
-    let Output { log_format, traces } = output;
+    let Output { log_format, log_level, traces } = output;
     let on_trace = traces.as_ref().map(Traces::observer);
     let config = ServerConfig { on_state: Some(Arc::new(systemd::tell)), on_trace, ..config };
     let runtime = tokio::runtime::Runtime::new()?;
@@ -138,7 +139,7 @@ fn until_stopped(
                 () = stdin_ends(), if until_stdin_ends => {}
             }
         });
-        start_log(log_format, traces.as_ref());
+        start_log(log_format, log_level, traces.as_ref());
         panics::log_places();
         let few_files = open_files::raise_limit(config.protection.max_connections);
         let useless_tokens = unused_tokens::warnings(&config);
@@ -324,8 +325,8 @@ fn known_variables() -> Result<(), Failure> {
 /// Prints the settings and performs the checks of a start.
 fn check(settings: &Settings) -> Outcome {
     let config = settings.clone().config()?;
-    // Checks the address of the collector.
-    let _traces = settings.traces()?;
+    // Checks the address of the collector and the level of the log.
+    let _output = Output::of(settings)?;
     papir_server::check(&config)?;
     unused_tokens::warnings(&config).iter().for_each(|reason| eprintln!("papir: warning: {reason}"));
     let mut out = std::io::stdout();
@@ -340,8 +341,19 @@ fn announce(server: &BoundServer) -> std::io::Result<()> {
     out.flush()
 }
 
-fn start_log(format: LogFormat, traces: Option<&Traces>) {
-    let filter = EnvFilter::try_from_env("PAPIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+/// The level of the log.
+fn log_level() -> Result<LevelFilter, Failure> {
+    let Some(found) = std::env::var_os("PAPIR_LOG").filter(|text| !text.is_empty()) else {
+        return Ok(LevelFilter::INFO);
+    };
+    let level = found.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    level.and_then(|text| text.parse().ok()).ok_or_else(|| {
+        let found = found.to_string_lossy();
+        Failure::new(format!("PAPIR_LOG is `{found}`: expected off, error, warn, info or debug"))
+    })
+}
+
+fn start_log(format: LogFormat, level: LevelFilter, traces: Option<&Traces>) {
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
@@ -349,7 +361,7 @@ fn start_log(format: LogFormat, traces: Option<&Traces>) {
         LogFormat::Text => log.boxed(),
         LogFormat::Json => log.json().flatten_event(true).with_span_list(false).boxed(),
     };
-    tracing_subscriber::registry().with(traces.map(Traces::layer)).with(log.with_filter(filter)).init();
+    tracing_subscriber::registry().with(traces.map(Traces::layer)).with(log.with_filter(level)).init();
 }
 
 /// Completes at the end of stdin. Reads on a detached thread, as stdin may never end.

@@ -81,6 +81,12 @@ fn invalid_configurations_are_refused() {
     let unknown = with(&[("PAPIR_SERVE_THREAD", "1")], &["serve", "--check-config", &words]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(String::from_utf8(unknown.stderr).unwrap().contains("PAPIR_SERVE_THREAD"));
+    for level in ["warning", "papir_server=debug", "7"] {
+        let unknown = with(&[("PAPIR_LOG", level)], &["serve", "--check-config", &words]);
+        assert_eq!(unknown.status.code(), Some(2));
+        let text = String::from_utf8(unknown.stderr).unwrap();
+        assert!(text.contains(&format!("PAPIR_LOG is `{level}`: expected off, error, warn")), "{text}");
+    }
     let malformed = with(&[("PAPIR_SERVE_THREADS", "many")], &["serve", "--check-config", &words]);
     assert_eq!(malformed.status.code(), Some(2));
 }

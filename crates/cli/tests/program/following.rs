@@ -136,6 +136,7 @@ fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
         "{output}"
     );
     fails_with(&["serve", &words, "--skip-all-bad"], &["--skip-all-bad without a source to follow"]);
+    fails_with(&["serve", &words, "--every", "5s"], &["--every without a source to follow"]);
     let full = ["--delta-bytes", "20"];
     append(&changes, &[("word 3", Some("three"))]);
     fails_with(&[&follow[..], &full].concat(), &["at most 20 bytes: merge them first"]);

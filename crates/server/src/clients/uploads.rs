@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use papir_protocol::ClientStatus;
 use papir_protocol::limit::PART_BYTES;
+use tracing::Instrument;
 
 use super::clock::microseconds;
 use super::error::ClientError;
@@ -76,6 +77,18 @@ impl Registry {
 
     /// Registers keys that arrived in one request.
     pub(crate) async fn register(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        owner: Owner,
+        keys: Vec<u8>,
+    ) -> Result<ClientStatus, ClientError> {
+        let (registry, database) = (Arc::clone(self), Arc::clone(database));
+        // A client that disconnects leaves nothing unfinished behind, which would count in its network's share.
+        let registering = async move { registry.register_whole(&database, owner, keys).await };
+        tokio::spawn(registering.in_current_span()).await.map_err(|_| ClientError::Internal)?
+    }
+
+    async fn register_whole(
         self: &Arc<Self>,
         database: &Arc<Database>,
         owner: Owner,
@@ -155,6 +168,10 @@ impl Registry {
     /// Has the scheme check complete keys. Rejected keys are removed with their client.
     fn accept(&self, database: &Database, id: ClientId) -> Result<ClientStatus, ClientError> {
         let _writing = self.write_to(id)?;
+        if self.row(database.name(), id)?.stage == Stage::Registered {
+            // By another request that appended nothing at the end.
+            return Err(ClientError::AlreadyRegistered);
+        }
         let bytes = self.keys.read_upload(id)?;
         let keys = match database.erased().accept_keys(&bytes) {
             Ok(keys) => keys,

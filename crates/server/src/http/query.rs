@@ -72,19 +72,20 @@ async fn query(
     body: Body,
 ) -> Result<Response, Problem> {
     let name = database_name(name);
+    let key = client.clone();
     let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
     let outcome = match admit(&app, &name, &headers, &client) {
         Ok(admitted) => {
             match answer(&app, admitted, (client, slot, activity.map(|Extension(activity)| activity)), body)
                 .await
             {
-                Err(problem) => Err(claim_numbers(&app, &name, &headers, problem).await),
+                Err(problem) => Err(claim_numbers(&app, &key, &name, &headers, problem).await),
                 answered => answered,
             }
         }
         Err(problem) => {
             // First, since the caller may go away while its body is drained.
-            let problem = claim_numbers(&app, &name, &headers, problem).await;
+            let problem = claim_numbers(&app, &key, &name, &headers, problem).await;
             body::drain(body, app.body_timeout).await;
             Err(problem)
         }
@@ -117,8 +118,15 @@ fn admit(app: &App, name: &str, headers: &HeaderMap, client: &ClientKey) -> Resu
     Ok(Admitted { candidates, credentials })
 }
 
-/// Claims the ticket numbers of queries that are refused for their version. Returns the refusal.
-async fn claim_numbers(app: &App, name: &str, headers: &HeaderMap, problem: Problem) -> Problem {
+/// Claims the ticket numbers of queries that are refused for their version, in the client's turn. Returns
+/// the refusal.
+async fn claim_numbers(
+    app: &App,
+    key: &ClientKey,
+    name: &str,
+    headers: &HeaderMap,
+    problem: Problem,
+) -> Problem {
     let refused = matches!(problem, Problem::Query(QueryError::WrongVersion { .. }));
     let (true, Some(registry)) = (refused, app.registry.clone()) else {
         return problem;
@@ -126,7 +134,18 @@ async fn claim_numbers(app: &App, name: &str, headers: &HeaderMap, problem: Prob
     let (Ok(client), Ok(database)) = (credentials(headers), app.catalog.get(name)) else {
         return problem;
     };
-    let claiming = spawn_blocking(move || registry.claim_unanswered(&database, &client));
+    if client.tickets.is_empty() || client.tickets.len() > database.max_batch() {
+        // No request has as many queries.
+        return problem;
+    }
+    let Some(permit) = app.claims.admit(key) else { return Problem::Busy { after: FULL_ADVICE } };
+    let Ok(turn) = app.claims.enter(key, permit).await else {
+        return Problem::Busy { after: FULL_ADVICE };
+    };
+    let claiming = spawn_blocking(move || {
+        let _turn = turn;
+        registry.claim_unanswered(&database, &client)
+    });
     match claiming.await {
         Ok(Ok(())) => problem,
         Ok(Err(error)) => error.into(),
@@ -152,18 +171,19 @@ async fn answer(
     let Whole { bytes: queries, held } =
         body::read(body, candidates.body_limit(), app.body_timeout, held).await?;
     drop(reading);
-    // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting.
-    let permit = app.queries.executor.admit(&client).map_err(|after| Problem::Busy { after })?;
-    let permit = permit.holding(slot, held);
     app.metrics.stage(candidates.name(), Stage::Read, begin.elapsed());
     app.metrics.received(candidates.name(), queries.len());
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
     let bytes = target.database.answer_bytes(&queries);
-    let held = app.answers.hold(&client, bytes, end_of(activity, app.body_timeout));
-    let held = held.ok_or(Problem::Busy { after: FULL_ADVICE })?;
+    let answer = app.answers.hold(&client, bytes, end_of(activity, app.body_timeout));
+    let answer = answer.ok_or(Problem::Busy { after: FULL_ADVICE })?;
+    // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting. It may
+    // displace another one, so it comes after all other refusals.
+    let permit = app.queries.executor.admit(&client).map_err(|after| Problem::Busy { after })?;
+    let permit = permit.holding(slot, held);
     let answers = app.queries.answer(permit, target, (client, credentials), queries).await?;
     let mut response = ([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response();
-    response.extensions_mut().insert(Held::from(held));
+    response.extensions_mut().insert(Held::from(answer));
     Ok(response)
 }

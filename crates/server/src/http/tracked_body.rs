@@ -32,9 +32,33 @@ pub(crate) struct TrackedBody {
     body: Body,
     /// Data of the body that is not passed on yet.
     rest: Bytes,
+    response: Arc<Unsent>,
+}
+
+/// A response of which the connection may still hold pieces.
+struct Unsent {
     request: RequestActivity,
     _running: Option<Arc<()>>,
     _held: Option<Held>,
+}
+
+/// A piece of a response until the connection has sent it. It is a part of the whole answer, whose memory
+/// stays as long as any of its pieces.
+struct Piece {
+    bytes: Bytes,
+    response: Arc<Unsent>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.response.request.moved();
+    }
 }
 
 impl TrackedBody {
@@ -45,13 +69,14 @@ impl TrackedBody {
     ) -> axum::http::Response<Self> {
         request.send();
         let held = response.extensions_mut().remove();
-        response.map(|body| Self { body, rest: Bytes::new(), request, _running: running, _held: held })
+        let unsent = Arc::new(Unsent { request, _running: running, _held: held });
+        response.map(|body| Self { body, rest: Bytes::new(), response: unsent })
     }
 
     fn piece(&mut self) -> Frame<Bytes> {
-        let piece = self.rest.split_to(self.rest.len().min(PIECE));
-        self.request.passed(piece.len());
-        Frame::data(piece)
+        let bytes = self.rest.split_to(self.rest.len().min(PIECE));
+        self.response.request.passed(bytes.len());
+        Frame::data(Bytes::from_owner(Piece { bytes, response: Arc::clone(&self.response) }))
     }
 }
 
@@ -63,7 +88,7 @@ impl HttpBody for TrackedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.request.moved();
+        self.response.request.moved();
         if !self.rest.is_empty() {
             return Poll::Ready(Some(Ok(self.piece())));
         }
@@ -105,8 +130,8 @@ mod tests {
     async fn a_body_is_passed_on_in_pieces() {
         let all: Vec<u8> = (0..PIECE * 2 + 7).map(|i| i as u8).collect();
         let response = Response::new(Body::from(all.clone()));
-        let mut body =
-            TrackedBody::of(response, (Activity::new().begin(Exchange::Multiplexed), None)).into_body();
+        let activity = Activity::new();
+        let mut body = TrackedBody::of(response, (activity.begin(Exchange::Multiplexed), None)).into_body();
         let (mut sizes, mut taken) = (Vec::new(), Vec::new());
         while !body.is_end_stream() {
             assert_eq!(body.size_hint().exact(), Some((all.len() - taken.len()) as u64));
@@ -116,5 +141,22 @@ mod tests {
             taken.extend_from_slice(&piece);
         }
         assert_eq!((sizes, taken), (vec![PIECE, PIECE, 7], all));
+        drop(body);
+        assert!(activity.idle_since().is_some());
+    }
+
+    /// The connection may hold a piece for as long as its peer takes nothing.
+    #[tokio::test]
+    async fn a_response_is_sent_once_its_last_piece_is() {
+        let (activity, running) = (Activity::new(), Arc::new(()));
+        let tracked = (activity.begin(Exchange::Multiplexed), Some(Arc::clone(&running)));
+        let mut body = TrackedBody::of(Response::new(Body::from(vec![7; PIECE])), tracked).into_body();
+        let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+        let piece = next.unwrap().unwrap().into_data().unwrap();
+        assert!(body.is_end_stream());
+        drop(body);
+        assert!(activity.idle_since().is_none() && Arc::strong_count(&running) == 2);
+        drop(piece);
+        assert!(activity.idle_since().is_some() && Arc::strong_count(&running) == 1);
     }
 }

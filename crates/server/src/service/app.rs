@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use tokio::sync::Mutex;
+
 use super::answering::QueryService;
 use super::config::ServerConfig;
 use super::protection::Guard;
-use crate::admission::{Answers, Capacity, Memory};
+use crate::admission::{Answers, Capacity, Memory, WorkTurns};
 use crate::catalog::{Catalog, MAX_PREVIOUS};
 use crate::clients::Registry;
 use crate::error::Error;
@@ -18,6 +20,8 @@ use crate::traces::TraceObserver;
 
 /// Memory of answers for each byte of bodies.
 const ANSWERS: usize = 4;
+/// Most refused requests whose numbers are claimed at once. Each is a transaction of its own.
+const CLAIMING: usize = 4;
 
 /// State shared by all requests.
 pub(crate) struct App {
@@ -31,6 +35,10 @@ pub(crate) struct App {
     pub(crate) uploads: Arc<Memory>,
     /// Memory for answers until they are sent.
     pub(crate) answers: Arc<Answers>,
+    /// Turns of refused requests whose numbers are claimed.
+    pub(crate) claims: Arc<WorkTurns>,
+    /// Held while metrics are rendered, which reads the whole registry.
+    pub(crate) rendering: Mutex<()>,
     pub(crate) body_timeout: Duration,
     /// Set once the service is to stop.
     pub(crate) stopping: AtomicBool,
@@ -68,6 +76,8 @@ impl App {
             metrics,
             uploads: Memory::new(config.max_upload_bytes),
             answers: Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS)),
+            claims: WorkTurns::new(CLAIMING, config.max_queued),
+            rendering: Mutex::default(),
             body_timeout: config.body_timeout,
             stopping: AtomicBool::new(false),
             on_trace: config.on_trace.clone(),
