@@ -144,12 +144,12 @@ golden! {
         "bdba14f603ea5467",
     ];
     pirouette_encrypted: 300, 100, [
-        "362e863f0488f369",
-        "99ae2b265d1114b8",
-        "2db78cacfe719101",
-        "730ba255e4a2767f",
-        "bdd435364040f3b1",
-        "c4176cc04e754f29",
+        "edc4cbdd71e6f218",
+        "8ee265c81a95121e",
+        "a1e35755ac939f71",
+        "910c2c94be1177d1",
+        "d4d9c3044fcb135c",
+        "c1505c98f4a67880",
     ];
     depir: 200, 16, [
         "ccda0b0eadc4fc6c",

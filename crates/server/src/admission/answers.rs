@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::ClientKey;
-use super::memory::{HeldBytes, Memory};
+use super::memory::{HeldBytes, Memory, Relief};
 
 /// Ends a response that takes long. Returns false if it does not.
 pub(crate) type End = Box<dyn Fn() -> bool + Send + Sync>;
@@ -39,6 +39,11 @@ impl Answers {
     /// Holds at most `limit` bytes, or one answer.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { memory: Memory::new(limit), held: Mutex::default() })
+    }
+
+    /// Once the memory is full, clients that hold more give up waiting requests to those that hold less.
+    pub(crate) fn relieved_by(&self, relief: Relief) {
+        self.memory.relieved_by(relief);
     }
 
     /// Counts an answer of a client. Returns `None` if there is no room for it. In that case it ends a response

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::limits::ClientKey;
+use super::memory::Relief;
 use super::permit::{JobError, Permit};
 use super::places::Places;
 use super::queue::{Batchable, Queue};
@@ -179,13 +180,16 @@ impl<W: Work> Executor<W> {
 
     /// Refuses the newest waiting request of a client. Returns whether there was one.
     fn displace(&self, client: &ClientKey) -> bool {
-        let displaced = self.shared.schedule().queue.remove_newest(client);
-        let Some(Waiting { caller: Caller { permit, send }, .. }) = displaced else {
-            return self.loading.displace(client);
-        };
-        drop(permit);
-        let _ = send.send(Err(JobError::Displaced));
-        true
+        self.shared.displace(client) || self.loading.displace(client)
+    }
+
+    /// Refuses waiting requests of clients that hold the most memory.
+    pub(crate) fn relief(&self) -> Relief
+    where
+        W: 'static,
+    {
+        let (shared, loading) = (Arc::clone(&self.shared), Arc::clone(&self.loading));
+        Box::new(move |client| shared.displace(client) || loading.displace(client))
     }
 
     /// Current load.
@@ -237,6 +241,15 @@ impl<W: Work> Executor<W> {
 impl<W: Work> Shared<W> {
     fn schedule(&self) -> MutexGuard<'_, Schedule<W>> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses the newest queued request of a client. Returns whether there was one.
+    fn displace(&self, client: &ClientKey) -> bool {
+        let displaced = self.schedule().queue.remove_newest(client);
+        let Some(Waiting { work, caller: Caller { permit, send } }) = displaced else { return false };
+        drop((work, permit));
+        let _ = send.send(Err(JobError::Displaced));
+        true
     }
 
     /// Queues a request and starts batches if pools are free. Returns the request's queue number.

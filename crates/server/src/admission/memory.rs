@@ -1,7 +1,7 @@
 //! Memory for bodies of requests or for answers: bounded in total, and shared between clients.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::limits::ClientKey;
 
@@ -16,7 +16,11 @@ const CLIENT_SHARE: usize = 4;
 pub(crate) struct Memory {
     limit: usize,
     held: Mutex<Held>,
+    relief: OnceLock<Relief>,
 }
+
+/// Refuses a waiting request of a client, and so frees its memory. Returns false if none waits.
+pub(crate) type Relief = Box<dyn Fn(&ClientKey) -> bool + Send + Sync>;
 
 #[derive(Default)]
 struct Held {
@@ -34,7 +38,26 @@ pub(crate) struct HeldBytes {
 impl Memory {
     /// Holds at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, held: Mutex::default() })
+        Arc::new(Self { limit, held: Mutex::default(), relief: OnceLock::new() })
+    }
+
+    /// Once the memory is full, clients that hold more give up waiting requests to those that hold less.
+    pub(crate) fn relieved_by(&self, relief: Relief) {
+        let _ = self.relief.set(relief);
+    }
+
+    /// Has the client with the most bytes give up a request, if it has more than `client` would have with
+    /// `bytes` more. Returns false if it has none, or none that waits.
+    fn relieve(&self, client: &ClientKey, bytes: usize) -> bool {
+        let Some(relief) = self.relief.get() else { return false };
+        let heavier = {
+            let held = self.held();
+            let own = held.clients.get(client).copied().unwrap_or(0).saturating_add(bytes);
+            let heaviest = held.clients.iter().max_by_key(|(_, bytes)| **bytes);
+            heaviest.filter(|(_, bytes)| **bytes > own).map(|(heaviest, _)| heaviest.clone())
+        };
+        // Outside the lock: the request frees its bytes.
+        heavier.is_some_and(|heavier| relief(&heavier))
     }
 
     /// Begins to count a body or an answer. No bytes are held yet.
@@ -53,20 +76,27 @@ impl Memory {
 }
 
 impl HeldBytes {
-    /// Counts further bytes. Returns false, and counts nothing, if the memory is full, or if the
-    /// client holds its share of it with other bodies.
+    /// Counts further bytes. Returns false, and counts nothing, if the memory is full and nobody who holds
+    /// more gives any up, or if the client holds its share of it with other bodies.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let (limit, memory) = (self.memory.limit, Arc::clone(&self.memory));
-        let mut held = memory.held();
-        let client = held.clients.get(&self.client).copied().unwrap_or(0);
-        let is_only_one = client == self.bytes;
-        let fits = held.total.saturating_add(bytes) <= limit;
-        let in_share = client.saturating_add(bytes) <= limit / CLIENT_SHARE;
-        if !fits || !(in_share || is_only_one) {
-            return false;
+        loop {
+            let mut held = memory.held();
+            let client = held.clients.get(&self.client).copied().unwrap_or(0);
+            let is_only_one = client == self.bytes;
+            let in_share = client.saturating_add(bytes) <= limit / CLIENT_SHARE;
+            if bytes > limit || !(in_share || is_only_one) {
+                return false;
+            }
+            if held.total.saturating_add(bytes) <= limit {
+                self.count(&mut held, bytes);
+                return true;
+            }
+            drop(held);
+            if !memory.relieve(&self.client, bytes) {
+                return false;
+            }
         }
-        self.count(&mut held, bytes);
-        true
     }
 
     /// Counts bytes, however many, if nothing else is held. Returns false, and counts nothing, otherwise.
@@ -124,5 +154,30 @@ mod tests {
         drop((second, other, third));
         assert_eq!(uploads.bytes(), 0);
         assert!(uploads.held().clients.is_empty());
+    }
+
+    #[test]
+    fn clients_that_hold_more_give_up_what_waits() {
+        let uploads = Memory::new(1000);
+        let waiting: Arc<Mutex<Vec<HeldBytes>>> = Arc::default();
+        let of = Arc::clone(&waiting);
+        let last_of = move |client: &ClientKey| {
+            let mut waiting = of.lock().unwrap_or_else(PoisonError::into_inner);
+            let newest = waiting.iter().rposition(|held| held.client == *client);
+            newest.is_some_and(|newest| waiting.remove(newest).bytes > 0)
+        };
+        uploads.relieved_by(Box::new(last_of));
+        for client in [1, 1, 2, 2, 3, 3, 4, 4] {
+            let mut held = uploads.begin(key(client));
+            assert!(held.grow(125));
+            waiting.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+        }
+        let mut other = uploads.begin(key(5));
+        assert!(other.grow(200), "two requests give way");
+        assert_eq!(uploads.bytes(), 950);
+        let mut first = uploads.begin(key(5));
+        assert!(!first.grow(51), "the share of a client stays");
+        drop((other, first));
+        assert!(!uploads.begin(key(6)).grow(1001));
     }
 }

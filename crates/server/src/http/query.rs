@@ -21,7 +21,7 @@ use crate::catalog::{Candidates, QueryError};
 use crate::clients::Credentials;
 use crate::listen::Activity;
 use crate::metrics::{Stage, Tally};
-use crate::service::App;
+use crate::service::{Answered, App};
 use crate::traces;
 
 /// Adds the route.
@@ -182,8 +182,9 @@ async fn answer(
     // displace another one, so it comes after all other refusals.
     let permit = app.queries.executor.admit(&client).map_err(|after| Problem::Busy { after })?;
     let permit = permit.holding(slot, held);
-    let answers = app.queries.answer(permit, target, (client, credentials), queries).await?;
-    let mut response = ([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response();
-    response.extensions_mut().insert(Held::from(answer));
+    let Answered { bytes, memory } =
+        app.queries.answer(permit, target, (client, credentials), (queries, answer)).await?;
+    let mut response = ([version_header(version)], [(header::CONTENT_TYPE, BINARY)], bytes).into_response();
+    response.extensions_mut().insert(Held::from(memory));
     Ok(response)
 }

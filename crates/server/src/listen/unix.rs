@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-/// Mode of the socket: accessible to its owner only. The operator can grant access to others
-/// through a directory or a group.
+/// Mode of the socket: only its owner may connect.
 const MODE: u32 = 0o600;
 
 /// A bound socket. Its file is removed when it is dropped.

@@ -7,7 +7,9 @@ use papir_core::erased::ErasedKeys;
 use tracing::Span;
 
 use super::config::QueryObserver;
-use crate::admission::{Batchable, Capacity, ClientKey, Executor, JobError, Permit, Work, catch_panic};
+use crate::admission::{
+    Batchable, Capacity, ClientKey, Executor, HeldAnswer, JobError, Permit, Work, catch_panic,
+};
 use crate::catalog::{Database, Queries, QueryError, Target};
 use crate::clients::{self, ClientError, ClientId, Credentials, Registry};
 use crate::error::Error;
@@ -34,6 +36,12 @@ pub(crate) enum AnswerError {
     Aborted,
 }
 
+/// The answers of a request, and their memory until they are sent.
+pub(crate) struct Answered {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) memory: HeldAnswer,
+}
+
 type Answer = Result<Vec<u8>, AnswerError>;
 
 /// Answers query requests on its own threads.
@@ -56,6 +64,8 @@ pub(crate) struct Request {
     client: ClientKey,
     credentials: Credentials,
     queries: Vec<u8>,
+    /// The memory of the answers. A request that gives up its place frees it at once.
+    memory: HeldAnswer,
     /// One per query, in schemes with tickets; `None` for a query whose key was sent ahead.
     tickets: Vec<Option<Vec<u8>>>,
     span: Span,
@@ -80,7 +90,8 @@ impl QueryService {
         Ok(Self { executor: Executor::new(size)?, context: Arc::new(context) })
     }
 
-    /// Answers the concatenated `queries` with `target`. Returns the concatenated answers.
+    /// Answers the concatenated `queries` with `target`. Returns the concatenated answers, for which `memory`
+    /// is held.
     ///
     /// Once the client's tickets are being taken, the request keeps its permit until it is
     /// answered, even if the caller is cancelled.
@@ -89,8 +100,8 @@ impl QueryService {
         permit: Permit,
         target: Target,
         (client, credentials): (ClientKey, Credentials),
-        queries: Vec<u8>,
-    ) -> Answer {
+        (queries, memory): (Vec<u8>, HeldAnswer),
+    ) -> Result<Answered, AnswerError> {
         let span = Span::current();
         let request = Request {
             stage: traces::stage(&span, target.database.name(), Stage::Wait),
@@ -99,6 +110,7 @@ impl QueryService {
             client,
             credentials,
             queries,
+            memory,
             tickets: Vec::new(),
             span,
             since: Instant::now(),
@@ -243,9 +255,9 @@ impl Batchable for Request {
 }
 
 impl Work for Request {
-    type Answer = Answer;
+    type Answer = Result<Answered, AnswerError>;
 
-    fn answer(mut batch: Vec<Self>) -> Vec<Answer> {
+    fn answer(mut batch: Vec<Self>) -> Vec<Self::Answer> {
         let start = Instant::now();
         batch.iter_mut().for_each(Self::end_wait);
         let keys: Vec<_> = batch.iter().map(Self::begin).collect();
@@ -267,7 +279,10 @@ impl Work for Request {
             .map(|keys| keys.and_then(|_| answers.next().unwrap_or(Err(AnswerError::Aborted))))
             .collect();
         batch.iter().zip(&answers).for_each(|(request, answer)| request.record(answer, time));
-        answers
+        let memories = batch.into_iter().map(|request| request.memory);
+        let answered =
+            |(answer, memory): (Answer, HeldAnswer)| answer.map(|bytes| Answered { bytes, memory });
+        answers.into_iter().zip(memories).map(answered).collect()
     }
 }
 

@@ -67,15 +67,20 @@ impl App {
             batches: catalog.names().count().saturating_mul(1 + MAX_PREVIOUS),
             queued: config.max_queued,
         };
+        let queries = QueryService::new(size, &metrics, registry.as_ref(), config.on_query.clone())?;
+        let uploads = Memory::new(config.max_upload_bytes);
+        let answers = Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS));
+        uploads.relieved_by(queries.executor.relief());
+        answers.relieved_by(queries.executor.relief());
         Ok(Self {
-            queries: QueryService::new(size, &metrics, registry.as_ref(), config.on_query.clone())?,
+            queries,
             catalog: Arc::new(catalog),
             guard: Guard::new(&config.protection)?,
             registry,
             psi,
             metrics,
-            uploads: Memory::new(config.max_upload_bytes),
-            answers: Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS)),
+            uploads,
+            answers,
             claims: WorkTurns::new(CLAIMING, config.max_queued),
             rendering: Mutex::default(),
             body_timeout: config.body_timeout,

@@ -16,7 +16,7 @@ use papir_ring::wide::{Poly, Ring};
 use papir_ring::{Coefficients, CyclotomicRing};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::pirouette::chain::{DEGREE, LOG2_P};
 use crate::pirouette::layout::Layout;
@@ -28,6 +28,10 @@ pub const LOG2_MODULUS: u32 = 16;
 pub(crate) const SEED_BYTES: usize = 32;
 /// Bytes of its body.
 pub(crate) const BODY_BYTES: usize = 2 * DEGREE;
+/// Fresh random bytes of an encryption.
+const FRESH_BYTES: usize = 32;
+/// BLAKE3's context string, which separates these keys from all other uses of the hash.
+const CONTEXT: &str = "papir 2026 randomness of encrypted records v1";
 /// log₂ of the weight of a byte.
 const SCALE: u32 = LOG2_MODULUS - LOG2_P;
 /// Polynomials encrypted between progress reports.
@@ -203,8 +207,9 @@ impl Parts {
             planes.map(move |(plane, bytes)| (plane * layout.polys() + index, bytes))
         };
         let all = plain.iter().map(|(index, bytes)| (*index, bytes.as_slice())).flat_map(planes);
-        let all: Vec<_> = all.map(|place| (place, Seed::random(rng), SecretRng::new(rng))).collect();
-        let encrypt = |((index, bytes), seed, mut rng): ((usize, &[u8]), Seed, SecretRng)| {
+        let all: Vec<_> = all.map(|place| (place, fresh(rng))).collect();
+        let encrypt = |((index, bytes), fresh): ((usize, &[u8]), Zeroizing<[u8; FRESH_BYTES]>)| {
+            let (seed, mut rng) = randomness(&fresh, index, bytes);
             (index, seed, body(rlwe, key, &seed, bytes, &mut rng))
         };
         let encryptions: Vec<_> = all.into_par_iter().map(encrypt).collect();
@@ -218,6 +223,28 @@ impl Parts {
         let bodies = BlobSlice::new(self.bodies.into(), BODIES)?;
         Ok(Ciphertexts { layout: layout.clone(), seeds: self.seeds.into(), bodies })
     }
+}
+
+fn fresh(rng: &mut dyn CryptoRng) -> Zeroizing<[u8; FRESH_BYTES]> {
+    let mut fresh = Zeroizing::new([0; FRESH_BYTES]);
+    rng.fill_bytes(fresh.as_mut_slice());
+    fresh
+}
+
+/// The seed of the mask of the encryption at a place, and the generator of its errors: a pseudorandom
+/// function, keyed by fresh bytes, of the place and the plaintext. A restored machine may draw the same fresh
+/// bytes twice. Another plaintext then still gets another mask: under the same one, the difference of both
+/// could be read.
+fn randomness(fresh: &[u8; FRESH_BYTES], place: usize, plain: &[u8]) -> (Seed, SecretRng) {
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    hasher.update(fresh).update(&(place as u64).to_le_bytes()).update(plain);
+    let (mut mask, mut errors) = ([0; SEED_BYTES], Zeroizing::new([0; FRESH_BYTES]));
+    let mut output = hasher.finalize_xof();
+    output.fill(&mut mask);
+    output.fill(errors.as_mut_slice());
+    output.zeroize();
+    hasher.zeroize();
+    (Seed(mask), SecretRng::derived(&errors, "pirouette/record errors"))
 }
 
 /// The mask of a seed.

@@ -165,6 +165,12 @@ fn masks_never_repeat() {
     assert!(seeds(&second).into_iter().all(|seed| all.insert(seed)), "a mask twice");
     let fresh: Vec<_> = seeds(&changed).into_iter().filter(|seed| !all.contains(seed)).collect();
     assert_eq!(fresh.len(), 1, "of the polynomial that holds record 7");
+    // A restored machine draws the same bytes for other records.
+    let [one, two] = [1, 2].map(|byte| {
+        let change = Change { index: 7, record: vec![byte; 100] };
+        seeds(&first.update(&[change], &mut self::rng(3), &NoProgress).unwrap())
+    });
+    assert_eq!(one.iter().zip(&two).filter(|(one, two)| one != two).count(), 1);
 }
 
 #[test]
