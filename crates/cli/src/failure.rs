@@ -44,7 +44,8 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
         let any: &(dyn std::error::Error + 'static) = &error;
         let of_client = any.downcast_ref().is_some_and(papir_client::Error::is_retryable);
         let of_store = any.downcast_ref().is_some_and(is_temporary);
-        let retryable = of_client || of_store;
+        let of_server = any.downcast_ref().is_some_and(papir_server::Error::is_temporary);
+        let retryable = of_client || of_store || of_server;
         Self { retryable, ..Self::new(error) }
     }
 }

@@ -86,8 +86,8 @@ impl Offer {
         let public_bytes = sizes.public + demand.extra_bytes;
         let once_s = 8.0 * (public_bytes as f64 / down + sizes.keys as f64 / up);
         // One request has all lookups of a batch.
-        let requests = (demand.lookups as f64 / demand.batch.unwrap_or(1) as f64).max(1.0);
-        let public_s = once_s / requests;
+        let requests = demand.lookups.div_ceil(demand.batch.unwrap_or(1).max(1) as u64).max(1);
+        let public_s = once_s / requests as f64;
         let memory_bytes = sizes.database.saturating_add(sizes.material).saturating_add(sizes.hint);
         Self {
             scheme: description.scheme,

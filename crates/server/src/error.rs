@@ -152,7 +152,7 @@ pub enum Error {
 
 impl Error {
     /// Returns whether a store could not be reached, so that the same load may succeed later.
-    pub(crate) fn is_temporary(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         let Self::Load { source, .. } = self else { return false };
         matches!(&**source, papir_store::Error::Remote(error) if error.is_temporary())
     }

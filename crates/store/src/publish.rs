@@ -72,9 +72,12 @@ pub(crate) fn keep_access(old: &Path, new: &Path) -> Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let Ok(found) = fs::metadata(old) else { return Ok(()) };
     // Only root may give a file away; others may choose among their groups.
-    let given = chown(new, Some(found.uid()), Some(found.gid())).is_ok();
+    if chown(new, Some(found.uid()), Some(found.gid())).is_err() {
+        let _ = chown(new, None, Some(found.gid()));
+    }
     let mut permissions = found.permissions();
-    if !given && chown(new, None, Some(found.gid())).is_err() {
+    let own = fs::metadata(new).map_err(Error::io("reading", new))?;
+    if own.gid() != found.gid() {
         // Another group would get the rights of this one.
         permissions.set_mode(found.mode() & !0o070);
     }

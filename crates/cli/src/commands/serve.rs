@@ -349,7 +349,7 @@ fn log_level() -> Result<LevelFilter, Failure> {
     let level = found.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
     level.and_then(|text| text.parse().ok()).ok_or_else(|| {
         let found = found.to_string_lossy();
-        Failure::new(format!("PAPIR_LOG is `{found}`: expected off, error, warn, info or debug"))
+        Failure::new(format!("PAPIR_LOG is `{found}`: expected off, error, warn, info, debug or trace"))
     })
 }
 

@@ -85,7 +85,12 @@ fn invalid_configurations_are_refused() {
         let unknown = with(&[("PAPIR_LOG", level)], &["serve", "--check-config", &words]);
         assert_eq!(unknown.status.code(), Some(2));
         let text = String::from_utf8(unknown.stderr).unwrap();
-        assert!(text.contains(&format!("PAPIR_LOG is `{level}`: expected off, error, warn")), "{text}");
+        assert!(
+            text.contains(&format!(
+                "PAPIR_LOG is `{level}`: expected off, error, warn, info, debug or trace"
+            )),
+            "{text}"
+        );
     }
     let malformed = with(&[("PAPIR_SERVE_THREADS", "many")], &["serve", "--check-config", &words]);
     assert_eq!(malformed.status.code(), Some(2));

@@ -74,6 +74,16 @@ impl OwnerTrust {
         self.rooted
     }
 
+    /// Returns whether the owner's key or a root was known before this session.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.known || self.rooted
+    }
+
+    /// Records that a root is pinned, before any key.
+    pub(crate) fn root(&mut self) {
+        self.rooted = true;
+    }
+
     /// Returns whether an older version than the last one would be refused: the database is signed.
     pub(crate) fn is_signed(&self) -> bool {
         self.known || self.accepted.is_some()
@@ -182,7 +192,10 @@ impl OwnerTrust {
                 self.pin = Some(stored);
                 return Err(Error::Checkpoint { url: service.url(&path::checkpoint_proof(name)), error });
             }
-            lock.keep_owner(pin.clone()).await?;
+            // A root may have been pinned meanwhile.
+            if self.known || lock.owner().await?.is_some() || lock.root().await?.is_none() {
+                lock.keep_owner(pin.clone()).await?;
+            }
         }
         if settings.checkpoint.owner.is_none() {
             self.owner = Some(pin.key.clone());

@@ -117,7 +117,8 @@ async fn fetch_both(
             Verdict::Accepted(accepted) => Some(accepted),
             _ => None,
         };
-        let part = Part { url: &url, info: &info, accepted: accepted.as_deref(), settings };
+        let rooted = settings.root.is_some() || from.trust.is_rooted();
+        let part = Part { url: &url, info: &info, accepted: accepted.as_deref(), settings, rooted };
         let of_version = path::of_version(&public, &info.version);
         if let Some(lookup) = part.unchanged(from) {
             return Ok(Fetched { info, lookup, accepted });
@@ -151,6 +152,8 @@ struct Part<'a> {
     info: &'a DatabaseInfo,
     accepted: Option<&'a Accepted>,
     settings: &'a Settings,
+    /// Set if a root is trusted, and not the owner.
+    rooted: bool,
 }
 
 impl Part<'_> {
@@ -216,7 +219,7 @@ impl Part<'_> {
             self.check_delta(None)?;
             return Ok(Some(base));
         };
-        if base.root().is_some() && (self.accepted.is_none() || self.settings.root.is_some()) {
+        if base.root().is_some() && (self.accepted.is_none() || self.rooted) {
             // The server could put anything into it.
             let reason = "a delta beside a database whose root alone is known: expected none, since the root \
                           does not cover it";
@@ -246,7 +249,7 @@ impl Part<'_> {
 
     /// Checks the bytes of a public part, fetched or stored, and builds its lookup client.
     fn check(&self, bytes: &[u8]) -> Result<Lookup> {
-        let Self { url, info, accepted, settings } = *self;
+        let Self { url, info, accepted, settings, .. } = *self;
         if let Some(accepted) = accepted {
             let refused = |error| Error::Checkpoint { url: url.to_owned(), error };
             accepted.leaf.check_public_part(bytes).map_err(refused)?;

@@ -9,6 +9,7 @@ use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
 use papir_oprf::ELEMENT_BYTES;
 use papir_protocol::{PsiInfo, path};
 
+use super::checkpoints::OwnerTrust;
 use super::pins::{NamePin, wrong_root};
 use super::queries::{QueryReply, QueryRequest};
 use super::service::Service;
@@ -177,9 +178,14 @@ impl IntersectionTask<'_> {
         if let Some(expected) = self.settings.root {
             return Err(wrong_root(&url, None, expected));
         }
-        let pin = NamePin::of_set(self.io, &self.service, &self.settings);
-        let signed = self.settings.checkpoint.is_required() || pin.is_set().await?;
-        if signed { Err(Error::NoCheckpoint { url }) } else { Ok(()) }
+        let required = self.settings.checkpoint.is_required()
+            || match self.service.named(&self.settings) {
+                Some(name) => {
+                    OwnerTrust::open(self.io, &self.service, name, &self.settings).await?.is_pinned()
+                }
+                None => NamePin::of_set(self.io, &self.service, &self.settings).is_set().await?,
+            };
+        if required { Err(Error::NoCheckpoint { url }) } else { Ok(()) }
     }
 
     /// The filter of this version, from the storage or fetched.
@@ -225,8 +231,8 @@ impl IntersectionTask<'_> {
         let costs = session.costs();
         traffic.sent += costs.query_bytes;
         traffic.received += costs.public_bytes + costs.answer_bytes;
-        // The session may have moved to a newer version, whose names come from another key. Checked first,
-        // and whether or not the answers decoded: a new run is visible to the service.
+        // The session may have moved to a newer version, whose names come from another key. This is checked
+        // before the answers are, whether or not they decoded: the service sees a new run.
         self.check_version(&session, info)?;
         Ok(masked.opened(&values?, info.longest_label.map(|longest| longest as usize))?)
     }

@@ -90,7 +90,12 @@ impl Session {
             let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
             let root = check_root(io, from, lookup.root(), accepted.is_some()).await?;
             settings.root = root;
-            let Some(accepted) = accepted else { break (seen, info, lookup) };
+            let Some(accepted) = accepted else {
+                if settings.pin == Pin::OwnerAndRoot && settings.root.is_some() {
+                    trust.root();
+                }
+                break (seen, info, lookup);
+            };
             match trust.keep(io, &service, &name, &settings, *accepted).await {
                 Err(error) if error.is_rollback() && attempts.next().is_some() => {}
                 kept => break kept.map(|()| (seen, info, lookup))?,

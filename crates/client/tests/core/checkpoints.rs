@@ -6,10 +6,9 @@ use papir_checkpoint::{Certificate, Kind, Seen, SigningKey, cosign};
 use papir_client::Error;
 use papir_client::core::{CheckpointSettings, Pin, PinnedOwner, Session, Settings};
 use papir_lookup::Wanted;
-use papir_protocol::DeltaInfo;
 
 use crate::peer::{EPOCH, Peer, Reply, record, rng, short};
-use crate::signing::{append_delta, given, owner, pinning, sign, sign_again, signed, simple};
+use crate::signing::{append_delta, delta_of, given, owner, pinning, sign, sign_again, signed, simple};
 
 fn events(peer: &Peer) -> Vec<String> {
     short(&peer.take())
@@ -378,16 +377,7 @@ fn a_pinned_client_follows_a_rotation_and_keeps_its_sequences() {
 #[test]
 fn a_delta_that_the_owner_did_not_sign_is_refused() {
     let mut peer = signed(simple(1), &owner(1));
-    peer.delta = Some(DeltaInfo {
-        version: peer.newest().server.version().to_string(),
-        scheme: "inspire".into(),
-        entries: 1,
-        records: Some(50),
-        public: 1 << 20,
-        query: 1,
-        answer: 1,
-        queries_per_lookup: 1,
-    });
+    peer.delta = Some(delta_of(peer.newest()));
     let error = peer.open(pinning()).map(drop).unwrap_err();
     assert_eq!(error.code(), "checkpoint_delta", "{error}");
     assert_eq!(events(&peer), [&FETCHES[..], &["GET /public"]].concat());

@@ -8,7 +8,7 @@ use papir_lookup::{Commitment, Root, Wanted};
 use papir_schemes::registry;
 
 use crate::peer::{Offer, Peer, Reply, rng};
-use crate::signing::{given, owner, pinning, sign, signed, simple};
+use crate::signing::{append_delta, delta_of, given, owner, pinning, sign, signed, simple};
 
 #[test]
 fn the_key_of_a_first_checkpoint_does_not_replace_a_pinned_root() {
@@ -49,6 +49,31 @@ fn a_pinned_root_stays_when_a_service_starts_to_sign() {
     }
 }
 
+/// The service prepares the same records again, and signs.
+#[test]
+fn a_session_that_pinned_a_root_pins_no_key() {
+    let mut peer = Peer::new(verifiable(1));
+    let mut session = peer.open(pinning()).unwrap();
+    peer.versions.push(Offer::new(prepared(1, 2), None).with_top(top(1)));
+    sign(&mut peer, &owner(1), &[]);
+    peer.script.push_back(Reply::refusal(409, "wrong_version"));
+    // The records of this test have no proofs.
+    peer.run(session.get(&[Wanted::Index(7)])).unwrap_err();
+    assert_eq!(session.checkpoint().unwrap().seen.sequence, 0);
+    assert_eq!((peer.root, peer.pin), (Some(root(1)), None));
+}
+
+/// The root does not cover a delta, and nobody is trusted who could sign it.
+#[test]
+fn a_delta_beside_a_pinned_root_is_refused() {
+    let mut peer = Peer::new(verifiable(1));
+    peer.open(pinning()).unwrap();
+    peer.log = Some(append_delta(None, peer.newest(), &owner(1)));
+    peer.delta = Some(delta_of(peer.newest()));
+    let error = peer.open(pinning()).err().unwrap().to_string();
+    assert!(error.contains("a delta beside a database whose root alone is known"), "{error}");
+}
+
 #[test]
 fn the_root_of_a_database_that_was_always_signed_may_change() {
     let mut peer = signed(verifiable(1), &owner(1));
@@ -71,9 +96,15 @@ fn root(seed: u64) -> Root {
 
 /// A database whose records are long enough for proofs.
 fn long(seed: u64) -> Box<dyn ErasedServer> {
-    let records = RecordBuffer::from_records((0..50).map(|index| vec![index; 400])).unwrap();
+    prepared(seed, seed)
+}
+
+/// Such records, prepared under some version.
+fn prepared(records: u64, version: u64) -> Box<dyn ErasedServer> {
+    let record = |index: u64| vec![(records + index) as u8; 400];
+    let records = RecordBuffer::from_records((0..50).map(record)).unwrap();
     let scheme = registry::by_name("simple").unwrap();
-    scheme.setup(&records, Goal::Balanced, &mut rng(seed), &NoProgress).unwrap()
+    scheme.setup(&records, Goal::Balanced, &mut rng(version), &NoProgress).unwrap()
 }
 
 /// A verifiable database.

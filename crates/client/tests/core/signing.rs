@@ -5,6 +5,7 @@ use papir_checkpoint::{Base, Certificate, Kind, Log, SigningKey, Statement, Veri
 use papir_client::core::{CheckpointSettings, Pin, Settings};
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
+use papir_protocol::DeltaInfo;
 use papir_schemes::registry;
 
 use crate::peer::{EPOCH, Offer, Peer, records, rng};
@@ -28,6 +29,20 @@ pub fn append(former: Option<&Log>, offer: &Offer, key: &SigningKey, more: &[Cer
 /// Appends the same version with some delta to a log.
 pub fn append_delta(former: Option<&Log>, offer: &Offer, key: &SigningKey) -> Log {
     Log::append(former, &Statement { delta_root: Some([2; 32]), ..statement(offer) }, key, &[]).unwrap()
+}
+
+/// The description of a delta of one record.
+pub fn delta_of(offer: &Offer) -> DeltaInfo {
+    DeltaInfo {
+        version: offer.server.version().to_string(),
+        scheme: "inspire".into(),
+        entries: 1,
+        records: Some(50),
+        public: 1 << 20,
+        query: 1,
+        answer: 1,
+        queries_per_lookup: 1,
+    }
 }
 
 /// Signs the newest version again, this many seconds after [`EPOCH`].

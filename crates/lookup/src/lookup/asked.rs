@@ -69,7 +69,7 @@ impl Part {
         Ok(())
     }
 
-    /// Maximum number of lookups whose queries, and whose answers, have [`MAX_MESSAGE_BYTES`] together.
+    /// Maximum number of lookups whose queries, and whose answers, have at most [`MAX_MESSAGE_BYTES`] together.
     pub(super) fn lookups_in_message(&self) -> usize {
         let sizes = self.client.describe().sizes;
         let queries = MAX_MESSAGE_BYTES / sizes.query.max(sizes.answer).max(1);

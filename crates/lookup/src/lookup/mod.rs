@@ -199,8 +199,9 @@ impl Lookup {
         queries.saturating_mul(self.base.capacity()) / records.max(1)
     }
 
-    /// Maximum number of lookups whose queries, and whose answers, have [`papir_core::MAX_MESSAGE_BYTES`] in
-    /// the base, and as many in the delta; at least 1.
+    /// Maximum number of lookups whose queries, and whose answers, have at most
+    /// [`papir_core::MAX_MESSAGE_BYTES`] together in the base, and at most as many again in the delta; at
+    /// least 1.
     pub fn lookups_in_message(&self) -> usize {
         let delta = self.delta.as_ref().map(|delta| &delta.part);
         let most = std::iter::once(&self.base).chain(delta).map(|part| part.lookups_in_message()).min();

@@ -183,13 +183,14 @@ impl<W: Work> Executor<W> {
         self.shared.displace(client) || self.loading.displace(client)
     }
 
-    /// Refuses waiting requests of clients that hold the most memory.
+    /// Refuses queued requests of clients that hold the most memory. Those that wait for the keys of their
+    /// clients are spared: they would not free their answers' memory at once.
     pub(crate) fn relief(&self) -> Relief
     where
         W: 'static,
     {
-        let (shared, loading) = (Arc::clone(&self.shared), Arc::clone(&self.loading));
-        Box::new(move |client| shared.displace(client) || loading.displace(client))
+        let shared = Arc::clone(&self.shared);
+        Box::new(move |client| shared.displace(client))
     }
 
     /// Current load.

@@ -46,18 +46,19 @@ impl Memory {
         let _ = self.relief.set(relief);
     }
 
-    /// Has the client with the most bytes give up a request, if it has more than `client` would have with
-    /// `bytes` more. Returns false if it has none, or none that waits.
+    /// Has a client give up a request, of those with more bytes than `client` would have with `bytes` more:
+    /// the one with the most that has one waiting. Returns false if none has.
     fn relieve(&self, client: &ClientKey, bytes: usize) -> bool {
         let Some(relief) = self.relief.get() else { return false };
-        let heavier = {
+        let mut heavier: Vec<(usize, ClientKey)> = {
             let held = self.held();
             let own = held.clients.get(client).copied().unwrap_or(0).saturating_add(bytes);
-            let heaviest = held.clients.iter().max_by_key(|(_, bytes)| **bytes);
-            heaviest.filter(|(_, bytes)| **bytes > own).map(|(heaviest, _)| heaviest.clone())
+            let heavier = held.clients.iter().filter(|(_, bytes)| **bytes > own);
+            heavier.map(|(client, bytes)| (*bytes, client.clone())).collect()
         };
+        heavier.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         // Outside the lock: the request frees its bytes.
-        heavier.is_some_and(|heavier| relief(&heavier))
+        heavier.iter().any(|(_, heavier)| relief(heavier))
     }
 
     /// Begins to count a body or an answer. No bytes are held yet.
@@ -175,6 +176,11 @@ mod tests {
         let mut other = uploads.begin(key(5));
         assert!(other.grow(200), "two requests give way");
         assert_eq!(uploads.bytes(), 950);
+        // One with more has none that waits.
+        let mut arriving = uploads.begin(key(7));
+        assert!(arriving.grow(50) && arriving.grow(190));
+        assert!(uploads.begin(key(8)).grow(100), "of another one");
+        drop(arriving);
         let mut first = uploads.begin(key(5));
         assert!(!first.grow(51), "the share of a client stays");
         drop((other, first));

@@ -75,16 +75,20 @@ impl Registry {
         Ok((id, row))
     }
 
-    /// Registers keys that arrived in one request.
+    /// Registers keys that arrived in one request. `held` is dropped at the end.
     pub(crate) async fn register(
         self: &Arc<Self>,
         database: &Arc<Database>,
         owner: Owner,
         keys: Vec<u8>,
+        held: impl Send + 'static,
     ) -> Result<ClientStatus, ClientError> {
         let (registry, database) = (Arc::clone(self), Arc::clone(database));
         // A client that disconnects leaves nothing unfinished behind, which would count in its network's share.
-        let registering = async move { registry.register_whole(&database, owner, keys).await };
+        let registering = async move {
+            let _held = held;
+            registry.register_whole(&database, owner, keys).await
+        };
         tokio::spawn(registering.in_current_span()).await.map_err(|_| ClientError::Internal)?
     }
 

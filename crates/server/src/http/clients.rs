@@ -11,11 +11,11 @@ use axum::response::{IntoResponse, Response};
 use papir_protocol::limit::PART_BYTES;
 use papir_protocol::{ClientList, ClientStatus, ErrorBody, header as names};
 
-use super::body;
+use super::body::{self, Whole};
 use super::headers::{NamePath, byte_count, database_name, named_version};
 use super::problem::Problem;
 use super::routes::Routes;
-use crate::admission::ClientKey;
+use crate::admission::{ClientKey, ClientSlot};
 use crate::catalog::{Database, QueryError};
 use crate::clients::{ClientError, ClientId, Registry, owner};
 use crate::service::App;
@@ -176,6 +176,7 @@ async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCo
 async fn register(
     State(app): State<Arc<App>>,
     Extension(client): Extension<ClientKey>,
+    Extension(slot): Extension<ClientSlot>,
     name: NamePath,
     headers: HeaderMap,
     body: Body,
@@ -184,8 +185,8 @@ async fn register(
         Ok(Begun::Upload(status)) => Ok(created(&status)),
         Ok(Begun::InOneRequest(Registration { database, registry })) => {
             let held = app.uploads.begin(client.clone());
-            let keys = body::read(body, PART_BYTES, app.body_timeout, held).await?;
-            Ok(created(&registry.register(&database, owner(&client), keys.bytes).await?))
+            let Whole { bytes, held } = body::read(body, PART_BYTES, app.body_timeout, held).await?;
+            Ok(created(&registry.register(&database, owner(&client), bytes, (slot, held)).await?))
         }
         Err(problem) => {
             body::drain(body, app.body_timeout).await;

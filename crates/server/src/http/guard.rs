@@ -115,8 +115,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
 /// Number of requests that a request counts as. A query request counts as the number of whole queries
 /// in its announced body, or as the largest batch if it announces no length, and at least as the
 /// number of its tickets: queries whose keys were sent ahead are shorter. Reading a description or
-/// a state counts as none: it is cheap, and a client does it to learn when it may ask again. But asking
-/// whether a version accepts a client's keys may have to load them.
+/// a state counts as none: it is cheap, and a client does it to learn when it may ask again.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let (headers, path) = (request.headers(), request.uri().path());
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -125,9 +124,7 @@ fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
         return cost;
     }
     let Some(database) = name.filter(|_| is_query(request)) else {
-        let loads = request.uri().path().contains("/clients/")
-            && headers.contains_key(papir_protocol::header::VERSION);
-        return u64::from(loads || !is_description(request));
+        return u64::from(!is_description(request));
     };
     let named = credentials(headers).map_or(0, |credentials| credentials.tickets.len() as u64);
     app.catalog.get(database).map_or(1, |database| database.queries_in(announced).max(named))

@@ -60,9 +60,13 @@ async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
 )]
 async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     // One at a time, and on a blocking thread: the client totals are read from the registry's file.
-    let _rendering = app.rendering.lock().await;
-    let of = Arc::clone(&app);
-    let rendered = tokio::task::spawn_blocking(move || render_metrics(&of)).await;
+    let turn = Arc::clone(&app.rendering).lock_owned().await;
+    let rendering = tokio::task::spawn_blocking(move || {
+        // Held here: a caller that goes away does not end this.
+        let _turn = turn;
+        render_metrics(&app)
+    });
+    let rendered = rendering.await;
     let text = rendered.map_err(|_| Problem::Internal)?.map_err(|_| Problem::Internal)?;
     let content_type = HeaderValue::from_static(media::METRICS);
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())

@@ -139,17 +139,21 @@ async fn claim_numbers(
         return problem;
     }
     let Some(permit) = app.claims.admit(key) else { return Problem::Busy { after: FULL_ADVICE } };
-    let Ok(turn) = app.claims.enter(key, permit).await else {
-        return Problem::Busy { after: FULL_ADVICE };
-    };
-    let claiming = spawn_blocking(move || {
-        let _turn = turn;
-        registry.claim_unanswered(&database, &client)
+    let (turns, key) = (Arc::clone(&app.claims), key.clone());
+    // A task of its own: a caller that goes away does not end it.
+    let claiming = tokio::spawn(async move {
+        let Ok(turn) = turns.enter(&key, permit).await else { return Ok(None) };
+        let claim = move || {
+            let _turn = turn;
+            registry.claim_unanswered(&database, &client)
+        };
+        spawn_blocking(claim).await.map(Some)
     });
     match claiming.await {
-        Ok(Ok(())) => problem,
-        Ok(Err(error)) => error.into(),
-        Err(_) => Problem::Internal,
+        Ok(Ok(Some(Ok(())))) => problem,
+        Ok(Ok(Some(Err(error)))) => error.into(),
+        Ok(Ok(None)) => Problem::Busy { after: FULL_ADVICE },
+        Ok(Err(_)) | Err(_) => Problem::Internal,
     }
 }
 
@@ -178,8 +182,8 @@ async fn answer(
     let bytes = target.database.answer_bytes(&queries);
     let answer = app.answers.hold(&client, bytes, end_of(activity, app.body_timeout));
     let answer = answer.ok_or(Problem::Busy { after: FULL_ADVICE })?;
-    // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting. It may
-    // displace another one, so it comes after all other refusals.
+    // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting. A place
+    // may be that of another request, so nothing refuses this one afterwards.
     let permit = app.queries.executor.admit(&client).map_err(|after| Problem::Busy { after })?;
     let permit = permit.holding(slot, held);
     let Answered { bytes, memory } =

@@ -20,7 +20,7 @@ use crate::traces::TraceObserver;
 
 /// Memory of answers for each byte of bodies.
 const ANSWERS: usize = 4;
-/// Most refused requests whose numbers are claimed at once. Each is a transaction of its own.
+/// Number of refused requests whose numbers are claimed at once. Each claim is a transaction of its own.
 const CLAIMING: usize = 4;
 
 /// State shared by all requests.
@@ -38,7 +38,7 @@ pub(crate) struct App {
     /// Turns of refused requests whose numbers are claimed.
     pub(crate) claims: Arc<WorkTurns>,
     /// Held while metrics are rendered, which reads the whole registry.
-    pub(crate) rendering: Mutex<()>,
+    pub(crate) rendering: Arc<Mutex<()>>,
     pub(crate) body_timeout: Duration,
     /// Set once the service is to stop.
     pub(crate) stopping: AtomicBool,
@@ -82,7 +82,7 @@ impl App {
             uploads,
             answers,
             claims: WorkTurns::new(CLAIMING, config.max_queued),
-            rendering: Mutex::default(),
+            rendering: Arc::default(),
             body_timeout: config.body_timeout,
             stopping: AtomicBool::new(false),
             on_trace: config.on_trace.clone(),

@@ -274,7 +274,8 @@ impl Finish<'_> {
         let mut alone = None;
         let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
             alone = options.exclude_others(&self.former)?;
-            // Of a build with the same random bytes that was killed once its file had appeared.
+            // A build that continues one that was killed once its file had appeared makes the same version
+            // again. The changes beside it belong to that file.
             delta::remove(&options.out, server.version())?;
             sign(self.signing, version, sink)
         };

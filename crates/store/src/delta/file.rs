@@ -73,8 +73,8 @@ pub(crate) fn remove(file: &Path, base: Version) -> Result<()> {
 }
 
 /// Waits until no other program writes a delta of `file`, and keeps others from it until the result is
-/// dropped. The lock is on a file of its own, since both the snapshot and its delta are replaced. `None` on a
-/// file system without locks: the owner then has to see to it that one program writes at a time.
+/// dropped. The lock is on a file of its own, since both the snapshot and its delta are replaced. `None` if the
+/// file system has no locks: the owner then has to see to it that one program writes at a time.
 ///
 /// # Errors
 /// [`CoreError::Io`].

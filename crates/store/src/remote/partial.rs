@@ -22,6 +22,8 @@ pub(super) struct Partial {
     directory: PathBuf,
     path: PathBuf,
     target: PathBuf,
+    /// The file whose readers the target gets; `None` for the system's default.
+    model: Option<PathBuf>,
     file: File,
     /// The locked directory. Other downloads into it wait for the lock.
     _lock: Option<FileLock>,
@@ -29,8 +31,8 @@ pub(super) struct Partial {
 
 impl Partial {
     /// Opens or creates the download of a snapshot to `target` and removes unfinished downloads of
-    /// other snapshots to it. Waits for other downloads into its directory. The file gets the readers of
-    /// `target` or, if there is none, of the file `similar`.
+    /// other snapshots to it. Waits for other downloads into its directory. Once finished, the file has the
+    /// readers of `target` or, if there is none, of the file `similar`.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -44,18 +46,21 @@ impl Partial {
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
         remove_others(&directory, &prefix, &path);
-        let model = [target, similar].into_iter().find(|model| model.exists());
+        let model = [target, similar].into_iter().find(|model| model.exists()).map(Path::to_owned);
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         if model.is_some() {
-            // Others could open it before it has its readers.
+            // Others could read it before it has its readers.
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
-        let file = options.open(&path).map_err(Error::io("creating", &path))?;
-        model.map_or(Ok(()), |model| keep_access(model, &path))?;
+        let opened = options.open(&path).or_else(|_| {
+            // Left by another user.
+            fs::remove_file(&path).and_then(|()| options.open(&path))
+        });
+        let file = opened.map_err(Error::io("creating", &path))?;
         file.set_len(manifest.bytes).map_err(Error::io("writing", &path))?;
-        Ok(Self { directory, path, target: target.to_owned(), file, _lock: lock })
+        Ok(Self { directory, path, target: target.to_owned(), model, file, _lock: lock })
     }
 
     /// Reads every part. Returns for each part whether it matches the manifest.
@@ -94,6 +99,7 @@ impl Partial {
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub(super) fn finish(self) -> Result<()> {
+        self.model.as_deref().map_or(Ok(()), |model| keep_access(model, &self.path))?;
         self.file.sync_all().map_err(Error::io("writing", &self.path))?;
         fs::rename(&self.path, &self.target).map_err(Error::io("naming", &self.target))?;
         sync_directory(&self.directory)

@@ -42,9 +42,13 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
         let version = manifest.version;
         let finish = |partial: Partial| {
             let _deltas = lock_deltas(file)?;
-            refuse_delta(file, version)?;
-            refuse_fork(file, partial.path())?;
-            partial.finish()
+            match refuse_delta(file, version).and_then(|()| refuse_fork(file, partial.path())) {
+                Ok(()) => partial.finish(),
+                Err(error) => {
+                    partial.discard();
+                    Err(error)
+                }
+            }
         };
         fetch(&objects, manifest, (file, file), finish, progress).await
     })
@@ -61,7 +65,7 @@ fn refuse_delta(file: &Path, version: Version) -> Result<()> {
     Err(Error::options(found, "none: merge and push them, or pull to another file"))
 }
 
-/// Refuses to replace a signed file by one whose log lacks its newest versions: the next one would fork it.
+/// Refuses to replace a signed file by one whose log does not continue its own: the next version would fork it.
 fn refuse_fork(file: &Path, pulled: &Path) -> Result<()> {
     let Ok(Some(own)) = stored_log(file) else { return Ok(()) };
     let theirs = stored_log(pulled)?;
@@ -69,7 +73,8 @@ fn refuse_fork(file: &Path, pulled: &Path) -> Result<()> {
         return Ok(());
     }
     let found = format!("signed versions of {} that the store's log does not have", file.display());
-    Err(Error::options(found, "a log that continues them: push them, or pull to another file"))
+    let expected = "a log that continues them: push them or, if the store is right, remove the file";
+    Err(Error::options(found, expected))
 }
 
 /// Fetches the description of the snapshot at a location, and nothing else.

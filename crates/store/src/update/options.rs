@@ -1,13 +1,15 @@
 //! Options of an update.
 
+use std::ffi::OsString;
 use std::fs::canonicalize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use papir_core::OwnerKey;
 use papir_core::cost::Rates;
 
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
+use crate::publish::split;
 use crate::signing::Sign;
 use crate::source::{ChangeColumns, Format};
 
@@ -75,9 +77,8 @@ impl UpdateOptions {
 
     /// Returns whether the next version replaces the file.
     pub(super) fn is_in_place(&self) -> bool {
-        let same =
-            |out: &PathBuf| *out == self.file || canonicalize(out).ok() == canonicalize(&self.file).ok();
-        self.out.as_ref().is_none_or(same)
+        let Some(out) = &self.out else { return true };
+        *out == self.file || place(out).is_some_and(|out| place(&self.file) == Some(out))
     }
 
     /// The columns to read.
@@ -92,4 +93,10 @@ impl UpdateOptions {
         }
         Ok(ChangeColumns { key, values, delete: self.delete.clone(), longest_value })
     }
+}
+
+/// The folder of a file, without links, and its name.
+fn place(file: &Path) -> Option<(PathBuf, OsString)> {
+    let (folder, name) = split(file).ok()?;
+    Some((canonicalize(folder).ok()?, name))
 }

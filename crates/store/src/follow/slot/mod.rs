@@ -59,6 +59,8 @@ pub(super) struct Slot {
     at_once: i32,
     /// The publication's table, with its schema.
     table: String,
+    /// Columns that are unique by a deferrable constraint only.
+    deferrable: Vec<String>,
     /// Set if the last messages were passed and there may be more.
     more: bool,
     /// The place up to which the slot has advanced.
@@ -107,6 +109,7 @@ impl Slot {
             passed: Passed::beside(file)?,
             at_once: AT_ONCE,
             table: String::new(),
+            deferrable: Vec::new(),
             more: false,
             confirmed: 0,
             looked: None,
@@ -211,6 +214,13 @@ impl Slot {
         if place_of(stated) < place_of(self.stated.as_ref()) {
             return Err(self.unreadable(REPLACED));
         }
+        if self.deferrable.contains(&columns.key) {
+            let (table, key) = (&self.table, &columns.key);
+            let expected = "one that is not deferrable, and a database that is built after that";
+            return Err(self.unreadable(format!(
+                "`{key}` of {table} is unique by a deferrable constraint: expected {expected}"
+            )));
+        }
         let followed = rows::Followed { table: &self.table, columns };
         let all = rows::transactions(&peeked.0, &followed).map_err(|reason| self.unreadable(reason))?;
         let (start, lines) = from.map_or((0, 0), |from| (from.bytes, from.lines));
@@ -307,6 +317,7 @@ impl Slot {
                 );
             }
         };
+        self.deferrable = server::deferrable_keys(&mut client, &self.table)?;
         self.identity =
             blake3::hash(format!("{server}\n{slot}\n{publication}").as_bytes()).to_hex().to_string();
         self.check_place(confirmed)?;

@@ -1,7 +1,5 @@
 //! Changes of a table as rows of JSON Lines, transaction by transaction.
 
-use std::collections::HashMap;
-
 use super::message::{Column, Field, Message, Table, parse};
 use crate::source::{ChangeColumns, json_object, json_string};
 
@@ -15,15 +13,6 @@ pub(super) struct Transaction {
     pub(super) end: u64,
     /// Rows of JSON Lines: columns as text, or the key and the mark of a deletion.
     pub(super) rows: String,
-}
-
-/// A transaction that is being read.
-#[derive(Default)]
-struct Open {
-    rows: String,
-    /// The newest row of each key that it has set. Keys that are unique only at the end of a transaction
-    /// may have two rows before: a deletion of the older one deletes nothing.
-    set: HashMap<String, String>,
 }
 
 /// The followed table, and the columns that its rows are read for.
@@ -41,12 +30,13 @@ pub(super) fn transactions(
     messages: &[Vec<u8>],
     followed: &Followed<'_>,
 ) -> Result<Vec<Transaction>, String> {
-    let (mut done, mut open, mut table) = (Vec::new(), Open::default(), None);
+    let (mut done, mut open, mut table) = (Vec::new(), Transaction::default(), None);
+    let key = followed.columns.key.as_str();
     for bytes in messages {
         let message = parse(bytes).ok_or("an unknown message: expected those of pgoutput, version 1")?;
         match message {
             Message::Other => {}
-            Message::Commit { end } => done.push(Transaction { end, rows: std::mem::take(&mut open).rows }),
+            Message::Commit { end } => done.push(Transaction { end, ..std::mem::take(&mut open) }),
             Message::Truncate => {
                 return Err("a truncated table: expected single rows; build the database again".to_owned());
             }
@@ -58,7 +48,7 @@ pub(super) fn transactions(
                 Rows::of(&table, id, followed)?.set(&mut open, old.as_deref(), &new)?;
             }
             Message::Delete { table: id, old } => {
-                Rows::of(&table, id, followed)?.delete(&mut open, &old)?;
+                Rows::of(&table, id, followed)?.delete(&mut open, key, &old)?;
             }
         }
     }
@@ -112,18 +102,15 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds a row with its new fields. One whose key changes is removed under the old key.
-    fn set(&self, open: &mut Open, old: Option<&[Field<'_>]>, new: &[Field<'_>]) -> Result<(), String> {
+    fn set(
+        &self,
+        open: &mut Transaction,
+        old: Option<&[Field<'_>]>,
+        new: &[Field<'_>],
+    ) -> Result<(), String> {
         if let Some(old) = old.filter(|old| old.get(self.key) != new.get(self.key)) {
-            self.delete(open, old)?;
+            self.delete(open, &self.columns.key, old)?;
         }
-        let (key, row) = (self.key_of(new)?, self.row(old, new)?);
-        push(&mut open.rows, &row);
-        open.set.insert(key, row);
-        Ok(())
-    }
-
-    /// The wanted columns of a row; long values that did not change are those of the old row.
-    fn row(&self, old: Option<&[Field<'_>]>, new: &[Field<'_>]) -> Result<String, String> {
         let wanted = self.table.columns.iter().enumerate().filter(|(_, column)| self.wants(&column.name));
         let members = wanted.map(|(number, column)| {
             let field = match (new.get(number), old.and_then(|old| old.get(number))) {
@@ -133,11 +120,8 @@ impl<'a> Rows<'a> {
             };
             Ok((column.name.as_str(), self.json(field, &column.name)?))
         });
-        Ok(json_object(members.collect::<Result<Vec<_>, String>>()?))
-    }
-
-    fn key_of(&self, row: &[Field<'_>]) -> Result<String, String> {
-        self.json(row.get(self.key).copied().unwrap_or(Field::Null), &self.columns.key)
+        push(open, members.collect::<Result<_, String>>()?);
+        Ok(())
     }
 
     /// Returns true if rows are read for a column.
@@ -146,18 +130,9 @@ impl<'a> Rows<'a> {
         name == key || values.contains(name) || delete.as_ref() == Some(name)
     }
 
-    fn delete(&self, open: &mut Open, old: &[Field<'_>]) -> Result<(), String> {
-        let key = self.key_of(old)?;
-        // Only an old row with all columns can be told from a newer one of its key.
-        let whole = self.table.columns.iter().all(|column| column.identifies);
-        if whole
-            && let Some(newest) = open.set.get(&key)
-            && *newest != self.row(None, old)?
-        {
-            return Ok(());
-        }
-        open.set.remove(&key);
-        push(&mut open.rows, &json_object([(self.columns.key.as_str(), key), (DELETE, "true".to_owned())]));
+    fn delete(&self, open: &mut Transaction, key: &str, old: &[Field<'_>]) -> Result<(), String> {
+        let field = self.json(old.get(self.key).copied().unwrap_or(Field::Null), key)?;
+        push(open, vec![(key, field), (DELETE, "true".to_owned())]);
         Ok(())
     }
 
@@ -177,7 +152,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn push(rows: &mut String, row: &str) {
-    *rows += row;
-    rows.push('\n');
+fn push(open: &mut Transaction, members: Vec<(&str, String)>) {
+    open.rows += &json_object(members);
+    open.rows.push('\n');
 }

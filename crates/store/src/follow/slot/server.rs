@@ -55,6 +55,19 @@ pub(super) fn table_of(
     })
 }
 
+/// The columns of a table that are unique only at the end of a statement or transaction: until then a key may
+/// have two rows, and the changes do not say which one a deletion means.
+pub(super) fn deferrable_keys(client: &mut Client, table: &str) -> Result<Vec<String>, postgres::Error> {
+    const KEYS: &str = "SELECT a.attname::text FROM pg_constraint c \
+         JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace \
+         JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = c.conkey[1] \
+         WHERE n.nspname || '.' || t.relname = $1 AND c.contype IN ('p', 'u') AND c.condeferrable \
+         AND cardinality(c.conkey) = 1 AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = t.oid \
+         AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 \
+         AND i.indkey[0] = c.conkey[1])";
+    Ok(client.query(KEYS, &[&table])?.iter().map(|row| row.get(0)).collect())
+}
+
 /// The end of the log that is on disk.
 pub(super) fn end_of_log(client: &mut Client) -> Result<u64, postgres::Error> {
     const END: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint";
