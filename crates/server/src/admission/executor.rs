@@ -183,9 +183,18 @@ impl<W: Work> Executor<W> {
         self.shared.displace(client) || self.loading.displace(client)
     }
 
-    /// Refuses queued requests of clients that hold the most memory. Those that wait for the keys of their
-    /// clients are spared: they would not free their answers' memory at once.
-    pub(crate) fn relief(&self) -> Relief
+    /// Refuses waiting requests, which free the memory of their bodies.
+    pub(crate) fn relief_of_bodies(&self) -> Relief
+    where
+        W: 'static,
+    {
+        let (shared, loading) = (Arc::clone(&self.shared), Arc::clone(&self.loading));
+        Box::new(move |client| shared.displace(client) || loading.displace(client))
+    }
+
+    /// Refuses queued requests, which free the memory of their answers. Those that wait for keys of their
+    /// clients would not free it at once.
+    pub(crate) fn relief_of_answers(&self) -> Relief
     where
         W: 'static,
     {

@@ -70,8 +70,8 @@ impl App {
         let queries = QueryService::new(size, &metrics, registry.as_ref(), config.on_query.clone())?;
         let uploads = Memory::new(config.max_upload_bytes);
         let answers = Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS));
-        uploads.relieved_by(queries.executor.relief());
-        answers.relieved_by(queries.executor.relief());
+        uploads.relieved_by(queries.executor.relief_of_bodies());
+        answers.relieved_by(queries.executor.relief_of_answers());
         Ok(Self {
             queries,
             catalog: Arc::new(catalog),

@@ -59,7 +59,7 @@ pub(super) struct Slot {
     at_once: i32,
     /// The publication's table, with its schema.
     table: String,
-    /// Columns that are unique by a deferrable constraint only.
+    /// Columns that are unique by a deferrable constraint only, at the last look that found messages.
     deferrable: Vec<String>,
     /// Set if the last messages were passed and there may be more.
     more: bool,
@@ -194,6 +194,7 @@ impl Slot {
             }
             return Ok(None);
         }
+        self.deferrable = server::deferrable_keys(client, &self.table)?;
         Ok(Some(Peeked(found)))
     }
 
@@ -317,7 +318,6 @@ impl Slot {
                 );
             }
         };
-        self.deferrable = server::deferrable_keys(&mut client, &self.table)?;
         self.identity =
             blake3::hash(format!("{server}\n{slot}\n{publication}").as_bytes()).to_hex().to_string();
         self.check_place(confirmed)?;

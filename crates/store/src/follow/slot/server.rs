@@ -63,7 +63,7 @@ pub(super) fn deferrable_keys(client: &mut Client, table: &str) -> Result<Vec<St
          JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = c.conkey[1] \
          WHERE n.nspname || '.' || t.relname = $1 AND c.contype IN ('p', 'u') AND c.condeferrable \
          AND cardinality(c.conkey) = 1 AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = t.oid \
-         AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 \
+         AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 \
          AND i.indkey[0] = c.conkey[1])";
     Ok(client.query(KEYS, &[&table])?.iter().map(|row| row.get(0)).collect())
 }
