@@ -40,8 +40,8 @@ pub struct Offer {
     pub client_s: f64,
     /// Seconds on the network: query and answer.
     pub transfer_s: f64,
-    /// Seconds to fetch the public part and to send the keys, divided by the number of lookups; of batches, by
-    /// their number.
+    /// Seconds to fetch the public part and to send the keys, divided by the number of requests: of lookups or,
+    /// in batches, of batches.
     pub public_s: f64,
     /// Seconds of a lookup: the sum of the four times above.
     pub lookup_s: f64,
@@ -85,7 +85,6 @@ impl Offer {
         let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
         let public_bytes = sizes.public + demand.extra_bytes;
         let once_s = 8.0 * (public_bytes as f64 / down + sizes.keys as f64 / up);
-        // One request has all lookups of a batch.
         let requests = demand.lookups.div_ceil(demand.batch.unwrap_or(1).max(1) as u64).max(1);
         let public_s = once_s / requests as f64;
         let memory_bytes = sizes.database.saturating_add(sizes.material).saturating_add(sizes.hint);

@@ -15,9 +15,9 @@ const PARTIAL: &str = ".papir-partial";
 /// Who may read a new file. Other systems than Unix keep their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers<'a> {
-    /// Whoever may read the file that it replaces. A file that replaces none has the system's default.
+    /// The readers of the file that it replaces, or the system's default if it replaces none.
     Kept,
-    /// Whoever may read this file.
+    /// The readers of this file.
     Of(&'a Path),
     /// Only its owner, since it holds a secret.
     Owner,

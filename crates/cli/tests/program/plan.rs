@@ -252,6 +252,20 @@ fn plans_of_batches_weigh_schemes_whose_queries_hold_many_lookups() {
     assert!(reason("pirouette-encrypted").as_str().unwrap().contains("--encrypt"), "{single}");
 }
 
+/// A client with one batch fetches the whole public part for it.
+#[test]
+fn the_download_is_divided_by_the_number_of_batches() {
+    let shape = ["--records", "3000", "--record-bytes", "2", "--batch", "500", "--lookups"];
+    for (lookups, batches) in [("1", 1.0), ("500", 1.0), ("501", 2.0), ("5000", 10.0)] {
+        let plan = planned(&[&shape[..], &[lookups]].concat());
+        for offer in offers(&plan) {
+            let bytes = number(offer, "public_bytes") + number(offer, "keys_bytes");
+            let expected = 8.0 * bytes / 1e7 / batches;
+            assert!((number(offer, "public_s") - expected).abs() < 1e-9 + 1e-6 * expected, "{offer}");
+        }
+    }
+}
+
 #[test]
 fn a_memory_limit_excludes_candidates_with_a_reason() {
     let plan = planned(&[&MEBIBYTES_64[..], &["--memory", "100MiB"]].concat());

@@ -79,8 +79,8 @@ impl OwnerTrust {
         self.known || self.rooted
     }
 
-    /// Records that a root is pinned, before any key.
-    pub(crate) fn root(&mut self) {
+    /// Trusts a root from now on: it was pinned before any key.
+    pub(crate) fn trust_root(&mut self) {
         self.rooted = true;
     }
 
@@ -183,6 +183,7 @@ impl OwnerTrust {
             // Another session may have seen a newer version meanwhile, or pinned the first key.
             let given = settings.checkpoint.owner.is_some();
             let stored = lock.owner().await?.filter(|stored| !given || stored.is_of_owner(&pin));
+            let is_first = !self.known && stored.is_none();
             if let Some(stored) = stored
                 && let Err(error) = check_replacement(&stored, &pin)
             {
@@ -192,8 +193,8 @@ impl OwnerTrust {
                 self.pin = Some(stored);
                 return Err(Error::Checkpoint { url: service.url(&path::checkpoint_proof(name)), error });
             }
-            // A root may have been pinned meanwhile.
-            if self.known || lock.owner().await?.is_some() || lock.root().await?.is_none() {
+            // Another session may have pinned a root meanwhile.
+            if !is_first || lock.root().await?.is_none() {
                 lock.keep_owner(pin.clone()).await?;
             }
         }

@@ -92,7 +92,7 @@ impl Session {
             settings.root = root;
             let Some(accepted) = accepted else {
                 if settings.pin == Pin::OwnerAndRoot && settings.root.is_some() {
-                    trust.root();
+                    trust.trust_root();
                 }
                 break (seen, info, lookup);
             };

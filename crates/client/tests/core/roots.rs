@@ -99,7 +99,7 @@ fn long(seed: u64) -> Box<dyn ErasedServer> {
     prepared(seed, seed)
 }
 
-/// Such records, prepared under some version.
+/// Prepares long records. `version` seeds the preparation, and with it the version number.
 fn prepared(records: u64, version: u64) -> Box<dyn ErasedServer> {
     let record = |index: u64| vec![(records + index) as u8; 400];
     let records = RecordBuffer::from_records((0..50).map(record)).unwrap();

@@ -54,10 +54,13 @@ impl Partial {
             // Others could read it before it has its readers.
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
-        let opened = options.open(&path).or_else(|_| {
+        let opened = match options.open(&path) {
             // Left by another user.
-            fs::remove_file(&path).and_then(|()| options.open(&path))
-        });
+            Err(error) if error.kind() == ErrorKind::PermissionDenied && fs::remove_file(&path).is_ok() => {
+                options.open(&path)
+            }
+            opened => opened,
+        };
         let file = opened.map_err(Error::io("creating", &path))?;
         file.set_len(manifest.bytes).map_err(Error::io("writing", &path))?;
         Ok(Self { directory, path, target: target.to_owned(), model, file, _lock: lock })

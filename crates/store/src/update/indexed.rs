@@ -101,6 +101,14 @@ impl BadLine {
     }
 }
 
+/// The rows of one record.
+#[derive(Default)]
+struct RecordRows {
+    lines: Vec<u64>,
+    /// The record of the last row.
+    last: Vec<u8>,
+}
+
 /// Reduces the rows to one change per record, in ascending order. The last row of a record wins.
 /// New records must follow the existing ones without a gap. Passes rows that do not fit to `refused`, and
 /// leaves them out unless it fails.
@@ -109,10 +117,7 @@ pub(super) fn resolve<E>(
     rows: Vec<ChangeRow>,
     mut refused: impl FnMut(BadLine) -> std::result::Result<(), E>,
 ) -> std::result::Result<(Vec<Change>, ChangeCounts), E> {
-    /// The lines of a record, and the value of the last one.
-    #[derive(Default)]
-    struct Rows(Vec<u64>, Vec<u8>);
-    let mut by_index: BTreeMap<u64, Rows> = BTreeMap::new();
+    let mut by_index: BTreeMap<u64, RecordRows> = BTreeMap::new();
     for ChangeRow { key, value, line } in rows {
         let record =
             index_of(shape, &key).and_then(|index| Ok((index, value.ok_or_else(|| undeletable(index))?)));
@@ -120,14 +125,14 @@ pub(super) fn resolve<E>(
             Ok((index, mut record)) => {
                 record.resize(shape.record_bytes(), 0);
                 let rows = by_index.entry(index).or_default();
-                rows.0.push(line);
-                rows.1 = record;
+                rows.lines.push(line);
+                rows.last = record;
             }
             Err(reason) => refused(BadLine { line, reason })?,
         }
     }
     let (mut counts, mut changes) = (ChangeCounts::default(), Vec::with_capacity(by_index.len()));
-    for (index, Rows(lines, record)) in by_index {
+    for (index, RecordRows { lines, last: record }) in by_index {
         let expected = shape.records() + counts.inserted;
         if index > expected {
             let bad = |line| BadLine { line, reason: gap(index, expected) };

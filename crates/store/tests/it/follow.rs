@@ -136,15 +136,21 @@ fn bad_rows_are_named_and_stop_or_are_skipped() {
     check(&source, &[("word 2", Some("two")), ("word 3", Some("meaning 3")), ("word 5", Some("five"))]);
 }
 
+/// A database of ten records of two bytes.
+fn numbers(folder: &Path) -> PathBuf {
+    let mut build = options(&source(folder, "numbers.bin", [7; 20]));
+    build.record_bytes = Some(2);
+    run(&build).unwrap();
+    build.out
+}
+
 #[test]
 fn rows_that_do_not_fit_the_database_are_named() {
     let folder = folder();
-    let mut build = options(&source(folder.path(), "numbers.bin", [7; 20]));
-    build.record_bytes = Some(2);
-    run(&build).unwrap();
+    let file = numbers(folder.path());
     let path = source(folder.path(), "changes.csv", "index,value\n3,ab\n12,cd\n10,ef\n");
     let of = |on_bad| {
-        let update = UpdateOptions::new(&build.out, &path);
+        let update = UpdateOptions::new(&file, &path);
         Follower::new(FollowOptions { on_bad, ..FollowOptions::new(update) }).unwrap()
     };
     let error = step(&mut of(OnBadRow::Stop)).unwrap_err().to_string();
@@ -285,12 +291,10 @@ fn a_file_is_read_from_its_beginning_after_a_rollback_to_before_it() {
 #[test]
 fn many_rows_that_do_not_fit_are_left_out_at_once() {
     let folder = folder();
-    let mut build = options(&source(folder.path(), "numbers.bin", [7; 20]));
-    build.record_bytes = Some(2);
-    run(&build).unwrap();
+    let file = numbers(folder.path());
     let rows: String = (11..30_000).chain([11, 3]).map(|i| format!("{i},ab\n")).collect();
     let path = source(folder.path(), "changes.csv", format!("index,value\n{rows}"));
-    let update = UpdateOptions::new(&build.out, &path);
+    let update = UpdateOptions::new(&file, &path);
     let options = FollowOptions { on_bad: OnBadRow::Skip, ..FollowOptions::new(update) };
     let taken = step(&mut Follower::new(options).unwrap()).unwrap();
     assert_eq!((taken.skipped.len(), taken.published.unwrap().rows), (29_990, 1));

@@ -97,6 +97,17 @@ fn publish(follower: &mut Follower) -> Step {
     }
 }
 
+/// Takes steps until one is refused; none publishes a version.
+fn refusal(follower: &mut Follower) -> String {
+    let begin = Instant::now();
+    loop {
+        match follower.step(&mut fresh(), &NoProgress) {
+            Err(error) => return error.to_string(),
+            Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
+        }
+    }
+}
+
 /// Takes steps for longer than the pause between two looks; none publishes a version.
 fn nothing(follower: &mut Follower) {
     for _ in 0..15 {
@@ -329,13 +340,7 @@ fn a_database_that_is_built_again_is_not_followed_on() {
     }
     std::fs::rename(place.folder.path().join("again"), place.file()).unwrap();
     place.sql("INSERT INTO words VALUES ('four', '4')");
-    let begin = Instant::now();
-    let error = loop {
-        match follower.step(&mut fresh(), &NoProgress) {
-            Err(error) => break error.to_string(),
-            Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
-        }
-    };
+    let error = refusal(&mut follower);
     assert!(error.contains("replaced by one without the changes"), "{error}");
 }
 
@@ -346,13 +351,7 @@ fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
         let place = Place::new();
         let mut follower = place.follower();
         place.sql(statement);
-        let begin = Instant::now();
-        let error = loop {
-            match follower.step(&mut fresh(), &NoProgress) {
-                Err(error) => break error.to_string(),
-                Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
-            }
-        };
+        let error = refusal(&mut follower);
         assert!(error.contains(part), "{error}");
         assert_eq!(place.word("one").unwrap(), "1");
     };
@@ -398,13 +397,7 @@ fn keys_that_are_checked_later_are_refused() {
     );
     let mut follower = place.follower();
     place.sql("INSERT INTO words VALUES ('one', '1'), ('two', '2')");
-    let begin = Instant::now();
-    let error = loop {
-        match follower.step(&mut fresh(), &NoProgress) {
-            Err(error) => break error.to_string(),
-            Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
-        }
-    };
+    let error = refusal(&mut follower);
     assert!(error.contains("`word` of public.words is unique by a deferrable constraint"), "{error}");
     place.sql("ALTER TABLE words ADD UNIQUE (word)");
     publish(&mut place.follower());

@@ -225,6 +225,7 @@ impl Parts {
     }
 }
 
+/// Fresh random bytes.
 fn fresh(rng: &mut dyn CryptoRng) -> Zeroizing<[u8; FRESH_BYTES]> {
     let mut fresh = Zeroizing::new([0; FRESH_BYTES]);
     rng.fill_bytes(fresh.as_mut_slice());
