@@ -74,35 +74,56 @@ pub(crate) enum ClientError {
 #[derive(Debug)]
 pub(crate) struct StoreError {
     reason: String,
-    /// Set if the storage of the tables failed. A file must then be opened again.
-    of_storage: bool,
+    cause: Cause,
+}
+
+/// What failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// The storage of the tables. A file must then be opened again.
+    Tables,
+    /// The data of one client, or settings: they say nothing about the storage.
+    Data,
+    /// Key files, an object store, or this process.
+    Files,
 }
 
 impl StoreError {
     /// The file of the tables is closed after a failure.
     pub(super) fn closed() -> Self {
-        Self { reason: "the registry's file is closed after a failure".into(), of_storage: false }
+        Self::other("the registry's file is closed after a failure")
     }
 
     /// Work on the registry ended before it was done.
     pub(super) fn aborted() -> Self {
-        Self { reason: "work on the registry was aborted".into(), of_storage: false }
+        Self::other("work on the registry was aborted")
     }
 
     /// The storage of the tables failed.
     #[cfg(feature = "postgres")]
-    pub(super) fn of_storage(reason: String) -> Self {
-        Self { reason, of_storage: true }
+    pub(super) fn of_tables(reason: String) -> Self {
+        Self { reason, cause: Cause::Tables }
     }
 
-    /// Settings that the registry refuses, or a failure outside the tables.
+    /// The data of one client is damaged, or settings do not fit it.
+    #[cfg(feature = "postgres")]
+    pub(super) fn of_data(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), cause: Cause::Data }
+    }
+
+    /// A failure outside the tables, or settings that refuse a start.
     pub(super) fn other(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), of_storage: false }
+        Self { reason: reason.into(), cause: Cause::Files }
     }
 
     /// Returns true if the storage of the tables failed. A file must then be opened again.
-    pub(super) fn is_of_storage(&self) -> bool {
-        self.of_storage
+    pub(super) fn is_of_tables(&self) -> bool {
+        self.cause == Cause::Tables
+    }
+
+    /// Returns true if the storage of keys failed.
+    pub(super) fn is_of_files(&self) -> bool {
+        self.cause == Cause::Files
     }
 }
 
@@ -114,23 +135,19 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// Converts errors of the given types with their text; the first ones are failures of the storage of
-/// the tables.
+/// Converts errors of the given types with their text.
 macro_rules! store_error_from {
-    ($($file:ty),*; $($other:ty),*) => {
-        $(store_error_from!(@ $file, true);)*
-        $(store_error_from!(@ $other, false);)*
-    };
-    (@ $error:ty, $of_storage:literal) => {
-        impl From<$error> for StoreError {
+    ($cause:expr; $($error:ty),*) => {
+        $(impl From<$error> for StoreError {
             fn from(error: $error) -> Self {
-                Self { reason: error.to_string(), of_storage: $of_storage }
+                Self { reason: error.to_string(), cause: $cause }
             }
-        }
+        })*
     };
 }
 store_error_from!(
-    redb::StorageError, redb::TableError, redb::TransactionError, redb::CommitError,
-    redb::DatabaseError, redb::SetDurabilityError;
-    papir_core::Error, std::io::Error
+    Cause::Tables; redb::StorageError, redb::TableError, redb::TransactionError, redb::CommitError,
+    redb::DatabaseError, redb::SetDurabilityError
 );
+store_error_from!(Cause::Data; papir_core::Error);
+store_error_from!(Cause::Files; std::io::Error);

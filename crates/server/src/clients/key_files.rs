@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use super::id::ClientId;
 use super::keys::KeyStorage;
-use super::tables::Result;
+use super::tables::{ROOM, Result};
 
 /// File extension of complete keys.
 const COMPLETE: &str = "keys";
 /// File extension of keys being uploaded.
 const PART: &str = "part";
+/// File of a probe. A crash leaves it for the next sweep.
+const PROBE: &str = "probe";
 
 /// Creates a file readable by its owner only, or restricts an existing one.
 pub(super) fn make_private(path: &Path) -> io::Result<()> {
@@ -93,6 +95,15 @@ impl KeyStorage for KeyFiles {
             }
         }
         Ok(())
+    }
+
+    fn probe(&self) -> Result<()> {
+        let path = self.folder.join(PROBE);
+        let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&path)?;
+        // The file is removed also if the disk is full.
+        let written = file.write_all(&vec![0; ROOM]).and_then(|()| file.sync_data());
+        fs::remove_file(&path)?;
+        Ok(written?)
     }
 }
 

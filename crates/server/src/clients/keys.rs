@@ -1,7 +1,9 @@
 //! Storage of client keys, as they were sent.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::error::StoreError;
 use super::id::ClientId;
 use super::tables::Result;
 
@@ -28,4 +30,100 @@ pub(super) trait KeyStorage: Send + Sync {
 
     /// Removes the keys of unknown clients.
     fn sweep(&self, known: &HashSet<ClientId>) -> Result<()>;
+
+    /// Stores [`ROOM`](super::tables::ROOM) bytes of no client, and removes them, to learn whether the
+    /// storage works.
+    fn probe(&self) -> Result<()>;
+}
+
+/// A storage of keys that knows whether it works.
+pub(super) struct WatchedKeys {
+    storage: Box<dyn KeyStorage>,
+    failing: AtomicBool,
+}
+
+impl WatchedKeys {
+    pub(super) fn new(storage: Box<dyn KeyStorage>) -> Self {
+        Self { storage, failing: AtomicBool::new(false) }
+    }
+
+    /// Returns true from a failure of the storage on until a probe succeeds.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Notes a failure of the storage. The tables know of theirs, and damaged keys of one client are none.
+    fn note<T>(&self, outcome: Result<T>) -> Result<T> {
+        if outcome.as_ref().is_err_and(StoreError::is_of_files) {
+            self.failing.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+}
+
+impl KeyStorage for WatchedKeys {
+    fn offset(&self, id: ClientId) -> Result<u64> {
+        self.note(self.storage.offset(id))
+    }
+
+    fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
+        self.note(self.storage.append(id, offset, part))
+    }
+
+    fn read_upload(&self, id: ClientId) -> Result<Vec<u8>> {
+        self.note(self.storage.read_upload(id))
+    }
+
+    fn finish(&self, id: ClientId) -> Result<()> {
+        self.note(self.storage.finish(id))
+    }
+
+    fn read(&self, id: ClientId) -> Result<Option<Vec<u8>>> {
+        self.note(self.storage.read(id))
+    }
+
+    fn remove(&self, id: ClientId) {
+        self.storage.remove(id);
+    }
+
+    fn sweep(&self, known: &HashSet<ClientId>) -> Result<()> {
+        self.note(self.storage.sweep(known))
+    }
+
+    fn probe(&self) -> Result<()> {
+        self.storage.probe()?;
+        self.failing.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::clients::key_files::KeyFiles;
+
+    #[test]
+    fn keys_that_cannot_be_stored_are_noticed_until_a_probe_succeeds() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = WatchedKeys::new(Box::new(KeyFiles::open(folder.path()).unwrap()));
+        let id = ClientId::of(7);
+        assert!(keys.append(id, 0, b"a part").unwrap() && !keys.is_failing());
+
+        // A file in the folder's place.
+        let (place, away) = (folder.path().join("keys"), folder.path().join("away"));
+        fs::rename(&place, &away).unwrap();
+        fs::write(&place, "").unwrap();
+        assert!(keys.append(id, 6, b"another").is_err() && keys.is_failing());
+        assert!(keys.probe().is_err() && keys.is_failing());
+
+        fs::remove_file(&place).unwrap();
+        fs::rename(&away, &place).unwrap();
+        assert!(keys.append(id, 6, b"another").unwrap() && keys.is_failing());
+        keys.probe().unwrap();
+        assert!(!keys.is_failing());
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "the probe leaves nothing");
+    }
 }

@@ -13,7 +13,7 @@ use super::config::RegistryConfig;
 use super::error::{ClientError, StoreError};
 use super::id::ClientId;
 use super::key_cache::KeyCache;
-use super::keys::KeyStorage;
+use super::keys::{KeyStorage, WatchedKeys};
 use super::notify::WorkerNotify;
 use super::numbers::{Numbers, TicketCounts};
 use super::quota::Quota;
@@ -31,7 +31,7 @@ pub(crate) struct Registry {
     pub(super) config: RegistryConfig,
     pub(super) clock: Clock,
     pub(super) store: Store,
-    pub(super) keys: Box<dyn KeyStorage>,
+    pub(super) keys: WatchedKeys,
     pub(super) cache: KeyCache<ErasedKeys>,
     /// Uploads that a request is writing to.
     pub(super) writing: Mutex<BTreeSet<ClientId>>,
@@ -62,6 +62,7 @@ impl Registry {
 
     fn try_open(config: &RegistryConfig) -> Result<Self, StoreError> {
         let (store, keys) = config.place.open()?;
+        let keys = WatchedKeys::new(keys);
         keys.sweep(&store.all_ids()?)?;
         Ok(Self {
             config: config.clone(),
@@ -78,15 +79,19 @@ impl Registry {
         })
     }
 
-    /// Returns true from a failure of the tables on until they can be changed again.
+    /// Returns true from a failure of the tables or keys on until both can be changed again.
     pub(crate) fn is_failing(&self) -> bool {
-        self.store.storage.is_failing()
+        self.store.storage.is_failing() || self.keys.is_failing()
     }
 
-    /// Notices a recovery of the tables.
+    /// Notices a recovery of the tables and keys.
     pub(crate) fn recover(&self) {
-        if self.is_failing() && self.store.storage.probe().is_ok() {
-            tracing::info!("the client registry works again");
+        if !self.is_failing() {
+            return;
+        }
+        match self.store.storage.probe().and_then(|()| self.keys.probe()) {
+            Ok(()) => tracing::info!("the client registry works again"),
+            Err(error) => tracing::debug!(%error, "the client registry does not work yet"),
         }
     }
 

@@ -9,6 +9,7 @@ use papir_core::scheme::SENT_AHEAD;
 use super::clock::microseconds;
 use super::error::ClientError;
 use super::id::ClientId;
+use super::keys::KeyStorage;
 use super::numbers::Claim;
 use super::registry::Registry;
 use super::row::{Row, Stage};

@@ -173,6 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn probes_leave_nothing() {
+        for store in TestStore::of_each_kind() {
+            store.add("a", id(1), &row(10), (QUOTA, 10)).unwrap();
+            for _ in 0..3 {
+                store.storage.probe().unwrap();
+            }
+            assert_eq!(store.all_ids().unwrap(), HashSet::from([id(1)]));
+            assert!(!store.storage.is_failing());
+        }
+    }
+
+    #[test]
     fn expired_clients_are_removed() {
         TestStore::of_each_kind().iter().for_each(|store| check_expiry(store));
     }

@@ -11,6 +11,10 @@ use super::row::Row;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
+/// Room in bytes that a registry which failed must have to count as working again. A change that needs
+/// no room succeeds on a full disk, and the request after it fails.
+pub(super) const ROOM: usize = 1 << 20;
+
 /// Reads the tables in a consistent state.
 pub(crate) trait ReadTables {
     /// A client of a database. Within a change, nobody else changes the client or its tickets
@@ -78,13 +82,11 @@ pub(crate) trait Storage: Send + Sync {
     /// been made.
     fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()>;
 
-    /// Returns true from a failure on until a change is durable again.
+    /// Returns true from a failure on until a probe succeeds.
     fn is_failing(&self) -> bool;
 
-    /// Makes an empty change, to learn whether the storage works.
-    fn probe(&self) -> Result<()> {
-        self.write(&mut |_| Ok(true))
-    }
+    /// Makes a change that needs [`ROOM`], and undoes it, to learn whether the storage works again.
+    fn probe(&self) -> Result<()>;
 
     /// Reserves the work on a ticket for this service for a while. Returns false if another service
     /// has reserved it.

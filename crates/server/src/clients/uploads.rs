@@ -9,6 +9,7 @@ use tracing::Instrument;
 use super::clock::microseconds;
 use super::error::ClientError;
 use super::id::ClientId;
+use super::keys::KeyStorage;
 use super::registry::Registry;
 use super::row::{Owner, Row, Stage};
 use super::store::Added;

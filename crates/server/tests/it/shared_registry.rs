@@ -17,12 +17,12 @@ use papir_server::{
 use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
 
-fn place(address: String) -> PostgresConfig {
+pub(crate) fn place(address: String) -> PostgresConfig {
     let login = Login { address, password: Some(PASSWORD.to_owned()), ..Login::default() };
     PostgresConfig { login, keys: None }
 }
 
-fn registry(place: PostgresConfig) -> RegistryConfig {
+pub(crate) fn registry(place: PostgresConfig) -> RegistryConfig {
     let place = RegistryPlace::Postgres(place);
     RegistryConfig { place, allow_list: true, ..RegistryConfig::new("unused") }
 }

@@ -48,9 +48,14 @@ impl TableFile {
         })
     }
 
-    /// Returns true from a failure on until a change is on disk again.
+    /// Returns true from a failure on until [`Self::recovered`].
     pub(super) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a probe has succeeded.
+    pub(super) fn recovered(&self) {
+        self.failing.store(false, Ordering::Relaxed);
     }
 
     /// Reads a consistent state of the tables.
@@ -84,7 +89,6 @@ impl TableFile {
         // A durable commit makes all earlier ones durable, too.
         tables.begin_write()?.commit()?;
         *durable = committed;
-        self.failing.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -96,7 +100,7 @@ impl TableFile {
         };
         let (outcome, times) = (work(tables), opened.times);
         drop(opened);
-        if outcome.as_ref().is_err_and(StoreError::is_of_storage) {
+        if outcome.as_ref().is_err_and(StoreError::is_of_tables) {
             self.close(times);
         }
         outcome
@@ -120,11 +124,12 @@ impl TableFile {
         Ok(self.opened.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Closes the file, unless it was opened again since the failure.
+    /// Closes the file, unless it was opened again since the failure: a late failure says nothing
+    /// about the file that is open now.
     fn close(&self, times: u64) {
-        self.failing.store(true, Ordering::Relaxed);
         let mut opened = self.exclusive();
         if opened.times == times {
+            self.failing.store(true, Ordering::Relaxed);
             opened.tables = None;
         }
     }
@@ -215,7 +220,10 @@ mod tests {
         assert!(insert(&file, 2).is_err(), "the last attempt to open it was just now");
         file.exclusive().last_attempt = Instant::now().checked_sub(OPEN_EVERY).unwrap();
         file.write(|_| Ok(true)).unwrap();
+        assert!(file.is_failing(), "only a probe shows that there is room");
+        file.close(1);
+        assert_eq!(count(&file), 1, "a late failure closes nothing");
+        file.recovered();
         assert!(!file.is_failing());
-        assert_eq!(count(&file), 1);
     }
 }

@@ -10,7 +10,7 @@ use super::file::TableFile;
 use crate::clients::id::ClientId;
 use crate::clients::numbers::{Claim, TicketKey};
 use crate::clients::row::Row;
-use crate::clients::tables::{ReadTables, Result, Storage, Tables};
+use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
 
 /// (database, client) → [`Row`].
 const CLIENTS: TableDefinition<'_, (&str, u128), &[u8]> = TableDefinition::new("clients v1");
@@ -18,6 +18,8 @@ const CLIENTS: TableDefinition<'_, (&str, u128), &[u8]> = TableDefinition::new("
 const TICKETS: TableDefinition<'_, (u128, u64, u64), &[u8]> = TableDefinition::new("tickets v1");
 /// (client, number) → version and hash of the query that claimed the number.
 const USES: TableDefinition<'_, (u128, u64), (u64, [u8; 32])> = TableDefinition::new("uses v1");
+/// Bytes that a probe writes and removes.
+const FILLER: TableDefinition<'_, (), &[u8]> = TableDefinition::new("filler");
 
 /// The tables in one file. Only one process can have it open.
 pub(in crate::clients) struct Embedded {
@@ -49,6 +51,16 @@ impl Storage for Embedded {
 
     fn is_failing(&self) -> bool {
         self.file.is_failing()
+    }
+
+    fn probe(&self) -> Result<()> {
+        self.file.write(|transaction| {
+            transaction.open_table(FILLER)?.insert((), &vec![0; ROOM][..])?;
+            Ok(true)
+        })?;
+        self.file.write(|transaction| Ok(transaction.delete_table(FILLER)?))?;
+        self.file.recovered();
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use papir_store::remote::{Folder, Settings};
-use postgres::GenericClient;
+use postgres::Transaction;
 
 use super::sessions::Sessions;
 use super::tables::{Shared, bytes};
@@ -12,10 +12,12 @@ use crate::clients::config::PostgresConfig;
 use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
 use crate::clients::keys::KeyStorage;
-use crate::clients::tables::Result;
+use crate::clients::tables::{ROOM, Result};
 
 /// Longest part in PostgreSQL if there is an object store.
 const SHORT: usize = 64 << 10;
+/// Name of a probe in the object store.
+const PROBE: &str = "probe";
 
 /// Keys in the tables; their long parts in an object store, if there is one.
 ///
@@ -36,7 +38,7 @@ impl SharedKeys {
     /// The folder of the object store.
     fn folder(&self) -> Result<&Folder> {
         self.folder.as_ref().ok_or_else(|| {
-            StoreError::other(
+            StoreError::of_data(
                 "keys of clients are in an object store: give its address, as when they were stored",
             )
         })
@@ -44,8 +46,10 @@ impl SharedKeys {
 
     fn parts(&self, id: ClientId) -> Result<Vec<u8>> {
         const PARTS: &str = "SELECT start, length, part FROM papir.keys WHERE client = $1 ORDER BY start";
+        let rows = self.sessions.read(|transaction| Ok(transaction.query(PARTS, &[&bytes(id)])?))?;
+
         let mut keys = Vec::new();
-        for row in self.sessions.get()?.query(PARTS, &[&bytes(id)])? {
+        for row in rows {
             let (start, length): (i64, i64) = (row.get(0), row.get(1));
             match row.get::<_, Option<&[u8]>>(2) {
                 Some(part) => keys.extend_from_slice(part),
@@ -64,27 +68,32 @@ impl SharedKeys {
         let name = name(&bytes(id), start);
         match self.folder()?.get(&name).map_err(|error| StoreError::other(error.to_string()))? {
             Some(part) => Ok(part),
-            None => Err(StoreError::other("a part of a client's keys is missing in the object store")),
+            None => Err(StoreError::of_data("a part of a client's keys is missing in the object store")),
         }
     }
 
     /// Removes the keys of a client.
     fn try_remove(&self, id: &[u8]) -> Result<()> {
         const STORED: &str = "SELECT start FROM papir.keys WHERE client = $1 AND part IS NULL";
-        let mut client = self.sessions.get()?;
-        for row in client.query(STORED, &[&id])? {
-            self.folder()?
-                .delete(&name(id, row.get(0)))
-                .map_err(|error| StoreError::other(error.to_string()))?;
+        let stored = self.sessions.read(|transaction| Ok(transaction.query(STORED, &[&id])?))?;
+
+        // The parts first: without their rows nobody would find them.
+        for row in stored {
+            let deleted = self.folder()?.delete(&name(id, row.get(0)));
+            deleted.map_err(|error| StoreError::other(error.to_string()))?;
         }
-        client.execute("DELETE FROM papir.keys WHERE client = $1", &[&id])?;
+        self.sessions.change(|transaction| {
+            transaction.execute("DELETE FROM papir.keys WHERE client = $1", &[&id])?;
+            Ok(Some(()))
+        })?;
         Ok(())
     }
 }
 
 impl KeyStorage for SharedKeys {
     fn offset(&self, id: ClientId) -> Result<u64> {
-        Ok(length(&mut *self.sessions.get()?, &bytes(id))?.cast_unsigned())
+        let length = self.sessions.read(|transaction| length(transaction, &bytes(id)))?;
+        Ok(length.cast_unsigned())
     }
 
     fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
@@ -101,20 +110,21 @@ impl KeyStorage for SharedKeys {
             let stored = self.folder()?.put(&name(&client, start), part.to_vec());
             stored.map_err(|error| StoreError::other(error.to_string()))?;
         }
-        let mut session = self.sessions.get()?;
-        let mut transaction = session.transaction()?;
-        // Held by all that append for this client.
-        transaction.execute("SELECT FROM papir.clients WHERE id = $1 FOR UPDATE", &[&client])?;
-        if length(&mut transaction, &client)? != start {
-            return Ok(false);
-        }
+
         let inline = (!is_stored).then_some(part);
-        transaction.execute(
-            "INSERT INTO papir.keys (client, start, length, part) VALUES ($1, $2, $3, $4)",
-            &[&client, &start, &(part.len() as i64), &inline],
-        )?;
-        transaction.commit()?;
-        Ok(true)
+        let appended = self.sessions.change(|transaction| {
+            // Held by all that append for this client.
+            transaction.execute("SELECT FROM papir.clients WHERE id = $1 FOR UPDATE", &[&client])?;
+            if length(transaction, &client)? != start {
+                return Ok(None);
+            }
+            transaction.execute(
+                "INSERT INTO papir.keys (client, start, length, part) VALUES ($1, $2, $3, $4)",
+                &[&client, &start, &(part.len() as i64), &inline],
+            )?;
+            Ok(Some(()))
+        })?;
+        Ok(appended.is_some())
     }
 
     fn read_upload(&self, id: ClientId) -> Result<Vec<u8>> {
@@ -142,15 +152,24 @@ impl KeyStorage for SharedKeys {
         const UNKNOWN: &str = "
             SELECT DISTINCT k.client FROM papir.keys k
             WHERE NOT EXISTS (SELECT FROM papir.clients c WHERE c.id = k.client)";
-        let unknown = self.sessions.get()?.query(UNKNOWN, &[])?;
+        let unknown = self.sessions.read(|transaction| Ok(transaction.query(UNKNOWN, &[])?))?;
         unknown.iter().try_for_each(|row| self.try_remove(row.get(0)))
+    }
+
+    /// The tables have a probe of their own.
+    fn probe(&self) -> Result<()> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let put = folder.put(PROBE, vec![0; ROOM]).and_then(|()| folder.delete(PROBE));
+        put.map_err(|error| StoreError::other(error.to_string()))
     }
 }
 
 /// Number of bytes that have arrived.
-fn length(client: &mut impl GenericClient, id: &[u8]) -> Result<i64> {
+fn length(transaction: &mut Transaction<'_>, id: &[u8]) -> Result<i64> {
     const LENGTH: &str = "SELECT coalesce(sum(length), 0)::bigint FROM papir.keys WHERE client = $1";
-    Ok(client.query_one(LENGTH, &[&id])?.get(0))
+    Ok(transaction.query_one(LENGTH, &[&id])?.get(0))
 }
 
 /// The name of a part in the object store: with a hash of the client's id, since errors and the store's

@@ -2,7 +2,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `sessions` | connections to the primary, and their pool |
+//! | `sessions` | connections to the primary, their pool, and transactions on them |
+//! | `health` | whether the primary works, and which connections may be used |
 //! | `durability` | settings under which a commit is never lost |
 //! | `schema`, `origin` | the tables' definitions; the history that they belong to |
 //! | `tables` | row operations within a transaction |
@@ -12,6 +13,7 @@
 //! that a number belongs to one query, whatever services and clients do.
 
 mod durability;
+mod health;
 mod keys;
 mod origin;
 mod schema;

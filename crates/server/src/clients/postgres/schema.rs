@@ -2,6 +2,7 @@
 
 use postgres::Client;
 
+use super::origin::Origin;
 use crate::clients::error::StoreError;
 use crate::clients::tables::Result;
 
@@ -63,14 +64,14 @@ const TABLES: &str = "
 ///
 /// # Errors
 /// Tables of another format; errors of the server.
-pub(super) fn create(client: &mut Client, (system, timeline): (i64, &str)) -> Result<()> {
+pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
     let mut transaction = client.transaction()?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
     if transaction.query_one("SELECT to_regclass('papir.origin') IS NULL", &[])?.get(0) {
         transaction.batch_execute(TABLES)?;
         transaction.execute(
             "INSERT INTO papir.origin (format, system, timeline) VALUES ($1, $2, $3)",
-            &[&FORMAT, &system, &timeline],
+            &[&FORMAT, &origin.system, &origin.timeline],
         )?;
     }
     let format: i32 = transaction.query_one("SELECT format FROM papir.origin", &[])?.get(0);

@@ -1,14 +1,17 @@
-//! Connections to the primary, and their pool.
+//! Connections to the primary, their pool, and transactions on them.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use papir_postgres::{Connector, Login};
-use postgres::Client;
+use postgres::{Client, IsolationLevel, Transaction};
 use r2d2::{HandleError, ManageConnection, Pool, PooledConnection};
 
-use super::{durability, origin, schema};
+use super::health::Health;
+use super::origin::Origin;
+use super::{durability, schema};
 use crate::clients::error::StoreError;
 use crate::clients::tables::Result;
 
@@ -22,44 +25,146 @@ const TIMEOUTS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s';
 
 /// The pool of connections. Must be used on threads that do not run asynchronous tasks; only dropping
 /// it is allowed everywhere.
-pub(super) struct Sessions(Option<Pool<Primary>>);
+pub(super) struct Sessions {
+    pool: Option<Pool<Primary>>,
+    health: Arc<Health>,
+}
+
+/// A connection to the primary.
+pub(super) struct Session {
+    client: Client,
+    /// The generation of connections that it belongs to.
+    generation: u64,
+    /// Set once a transaction was begun on it.
+    is_used: bool,
+}
 
 /// Connects to the primary.
-struct Primary(Connector);
+struct Primary {
+    connector: Connector,
+    health: Arc<Health>,
+}
 
 impl Sessions {
     /// Connects, and creates the tables unless they exist.
     pub(super) fn open(login: &Login) -> Result<Self> {
-        let primary = Primary(Connector::new(login)?);
+        let health = Arc::<Health>::default();
+        let primary = Primary { connector: Connector::new(login)?, health: Arc::clone(&health) };
+
         let mut client = primary.checked()?;
-        let (system, timeline) = origin::current(&mut client)?;
-        schema::create(&mut client, (system, &timeline))?;
+        let origin = Origin::current(&mut client)?;
+        schema::create(&mut client, &origin)?;
+
         let pool = Pool::builder()
             .max_size(MOST)
             .min_idle(Some(0))
             .connection_timeout(WAIT)
-            .test_on_check_out(false)
+            .test_on_check_out(true)
             .error_handler(Box::new(Log));
-        Ok(Self(Some(pool.build_unchecked(primary))))
+        Ok(Self { pool: Some(pool.build_unchecked(primary)), health })
     }
 
-    /// A connection, for one transaction.
-    pub(super) fn get(&self) -> Result<PooledConnection<impl ManageConnection<Connection = Client>>> {
-        Ok(self.0.as_ref().ok_or_else(StoreError::aborted)?.get()?)
+    /// Whether the primary works.
+    pub(super) fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Runs `work` once, with a consistent state of the tables.
+    pub(super) fn read<T>(&self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
+        self.run(Access::Read, |mut transaction| {
+            let found = work(&mut transaction)?;
+            transaction.commit()?;
+            Ok(found)
+        })
+    }
+
+    /// Runs `work` once, and commits its changes if it returns a value.
+    pub(super) fn change<T>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        self.run(Access::Change, |mut transaction| {
+            let changed = work(&mut transaction)?;
+            match &changed {
+                Some(_) => transaction.commit()?,
+                None => transaction.rollback()?,
+            }
+            Ok(changed)
+        })
+    }
+
+    /// Runs `work` once, with a transaction that it ends.
+    fn run<T>(&self, access: Access, work: impl FnOnce(Transaction<'_>) -> Result<T>) -> Result<T> {
+        // Each turn closes a connection that was used before, and a new one ends the loop.
+        loop {
+            let mut session = self.session()?;
+            let generation = session.generation;
+            let was_used = std::mem::replace(&mut session.is_used, true);
+
+            let transaction = match access.begin(&mut session.client) {
+                Ok(transaction) => transaction,
+                // The server has closed the connection since its last use, and has seen nothing of
+                // this transaction.
+                Err(_) if was_used => {
+                    self.health.retire(generation);
+                    continue;
+                }
+                Err(error) => {
+                    self.health.failed(generation);
+                    return Err(error);
+                }
+            };
+
+            let outcome = work(transaction);
+            if outcome.as_ref().is_err_and(StoreError::is_of_tables) {
+                self.health.failed(generation);
+            }
+            return outcome;
+        }
+    }
+
+    /// A connection of the current generation.
+    fn session(&self) -> Result<PooledConnection<Primary>> {
+        let pool = self.pool.as_ref().ok_or_else(StoreError::aborted)?;
+        let session = pool.get();
+        if session.is_err() {
+            self.health.unreachable();
+        }
+        Ok(session?)
     }
 }
 
 impl Drop for Sessions {
     fn drop(&mut self) {
-        let pool = self.0.take();
+        let pool = self.pool.take();
         thread::spawn(move || drop(pool));
+    }
+}
+
+/// What a transaction does.
+#[derive(Clone, Copy)]
+enum Access {
+    Read,
+    Change,
+}
+
+impl Access {
+    fn begin(self, client: &mut Client) -> Result<Transaction<'_>> {
+        let begun = match self {
+            Self::Read => {
+                let build = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+                build.read_only(true).start()
+            }
+            Self::Change => client.transaction(),
+        };
+        Ok(begun?)
     }
 }
 
 impl Primary {
     /// A connection to a primary whose settings are safe.
     fn checked(&self) -> Result<Client> {
-        let mut client = self.0.connect()?;
+        let mut client = self.connector.connect()?;
         client.batch_execute(TIMEOUTS)?;
         durability::check(&mut client)?;
         Ok(client)
@@ -67,22 +172,28 @@ impl Primary {
 }
 
 impl ManageConnection for Primary {
-    type Connection = Client;
+    type Connection = Session;
     type Error = StoreError;
 
-    fn connect(&self) -> Result<Client> {
+    fn connect(&self) -> Result<Session> {
+        // Read first: a failure while this connects ends its generation, too.
+        let generation = self.health.generation();
+
         let mut client = self.checked()?;
-        let (system, timeline) = origin::current(&mut client)?;
-        origin::follow(&mut client, (system, &timeline))?;
-        Ok(client)
+        let origin = Origin::current(&mut client)?;
+        origin.follow(&mut client)?;
+
+        let generation = self.health.meet(&origin, generation);
+        Ok(Session { client, generation, is_used: false })
     }
 
-    fn is_valid(&self, client: &mut Client) -> Result<()> {
-        Ok(client.is_valid(WAIT)?)
+    /// Costs no round trip: a transaction finds out whether the server is still there.
+    fn is_valid(&self, session: &mut Session) -> Result<()> {
+        if session.generation == self.health.generation() { Ok(()) } else { Err(StoreError::aborted()) }
     }
 
-    fn has_broken(&self, client: &mut Client) -> bool {
-        client.is_closed()
+    fn has_broken(&self, session: &mut Session) -> bool {
+        session.client.is_closed() || session.generation != self.health.generation()
     }
 }
 
@@ -99,7 +210,7 @@ impl HandleError<StoreError> for Log {
 impl From<postgres::Error> for StoreError {
     fn from(error: postgres::Error) -> Self {
         let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-        Self::of_storage(format!("{error}{source}"))
+        Self::of_tables(format!("{error}{source}"))
     }
 }
 
@@ -111,6 +222,6 @@ impl From<papir_postgres::Error> for StoreError {
 
 impl From<r2d2::Error> for StoreError {
     fn from(error: r2d2::Error) -> Self {
-        Self::of_storage(error.to_string())
+        Self::of_tables(error.to_string())
     }
 }

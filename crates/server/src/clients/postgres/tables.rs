@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use papir_core::Version;
 use papir_postgres::Login;
 use postgres::types::{ToSql, Type};
-use postgres::{IsolationLevel, Row as Found, Transaction};
+use postgres::{Row as Found, Transaction};
 
 use super::sessions::Sessions;
 use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
 use crate::clients::numbers::{Claim, Numbers, TicketKey};
 use crate::clients::row::Row;
-use crate::clients::tables::{ReadTables, Result, Storage, Tables};
+use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
 
 /// Time for which the work on a ticket is reserved. A service that crashes holds up a ticket for this
 /// long; a slower one may have its ticket prepared twice.
@@ -27,7 +26,6 @@ pub(in crate::clients) struct Shared {
     sessions: Arc<Sessions>,
     /// A random name of this service.
     service: [u8; 16],
-    failing: AtomicBool,
 }
 
 impl Shared {
@@ -36,54 +34,47 @@ impl Shared {
         let mut service = [0; 16];
         getrandom::fill(&mut service).map_err(|error| std::io::Error::other(error.to_string()))?;
         let sessions = Arc::new(Sessions::open(login)?);
-        Ok(Self { sessions, service, failing: AtomicBool::new(false) })
+        Ok(Self { sessions, service })
     }
 
     pub(super) fn sessions(&self) -> Arc<Sessions> {
         Arc::clone(&self.sessions)
     }
 
-    /// Notes whether the storage works. Other errors say nothing about it.
-    fn note<T>(&self, outcome: Result<T>, changed: bool) -> Result<T> {
-        match &outcome {
-            Ok(_) if changed => self.failing.store(false, Ordering::Relaxed),
-            Err(error) if error.is_of_storage() => self.failing.store(true, Ordering::Relaxed),
-            _ => {}
-        }
-        outcome
-    }
-
-    fn change(&self, work: impl FnOnce(&mut Within<'_, '_>) -> Result<bool>) -> Result<()> {
-        let mut client = self.sessions.get()?;
-        let mut transaction = client.transaction()?;
-        if work(&mut Within { transaction: &mut transaction, locks: true })? {
-            transaction.commit()?;
-        } else {
-            transaction.rollback()?;
-        }
-        Ok(())
-    }
-
-    fn try_read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()> {
-        let mut client = self.sessions.get()?;
-        let begin = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
-        let mut transaction = begin.read_only(true).start()?;
-        work(&mut Within { transaction: &mut transaction, locks: false })?;
-        Ok(transaction.commit()?)
+    /// Calls `work` once, and commits its changes if it returns a value.
+    fn change<T>(&self, work: impl FnOnce(&mut Within<'_, '_>) -> Result<Option<T>>) -> Result<Option<T>> {
+        self.sessions.change(|transaction| work(&mut Within { transaction, locks: true }))
     }
 }
 
 impl Storage for Shared {
     fn read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()> {
-        self.note(self.try_read(work), false)
+        self.sessions.read(|transaction| work(&mut Within { transaction, locks: false }))
     }
 
     fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()> {
-        self.note(self.change(|tables| work(tables)), true)
+        let changed = self.change(|tables| Ok(work(tables)?.then_some(())));
+        changed.map(drop)
     }
 
     fn is_failing(&self) -> bool {
-        self.failing.load(Ordering::Relaxed)
+        self.sessions.health().is_failing()
+    }
+
+    fn probe(&self) -> Result<()> {
+        // Parts of no client, removed in the same transaction.
+        const FILL: &str = "INSERT INTO papir.keys (client, start, length, part) VALUES ($1, 0, 0, $2)";
+        const CLEAR: &str = "DELETE FROM papir.keys WHERE client = $1";
+        let own = &self.service[..];
+        let filler = vec![0_u8; ROOM];
+
+        self.change(|tables| {
+            tables.execute(FILL, &[(&own, Type::BYTEA), (&&filler[..], Type::BYTEA)])?;
+            tables.execute(CLEAR, &[(&own, Type::BYTEA)])?;
+            Ok(Some(()))
+        })?;
+        self.sessions.health().recovered();
+        Ok(())
     }
 
     fn reserve_ticket(&self, id: ClientId, version: Version, number: u64) -> Result<bool> {
@@ -93,8 +84,7 @@ impl Storage for Shared {
             ON CONFLICT (client, version, number)
             DO UPDATE SET service = excluded.service, until = excluded.until
             WHERE preparing.until < now() OR preparing.service = excluded.service";
-        let mut reserved = false;
-        let outcome = self.change(|tables| {
+        let reserved = self.change(|tables| {
             let changed = tables.execute(
                 RESERVE,
                 &[
@@ -105,27 +95,23 @@ impl Storage for Shared {
                     (&RESERVED, Type::TEXT),
                 ],
             )?;
-            reserved = changed == 1;
-            Ok(true)
-        });
-        self.note(outcome, true).map(|()| reserved)
+            Ok(Some(changed == 1))
+        })?;
+        Ok(reserved == Some(true))
     }
 
     fn release_tickets(&self) -> Result<()> {
-        let outcome = self.change(|tables| {
-            let own: &[Parameter<'_>] = &[(&&self.service[..], Type::BYTEA)];
-            tables.execute("DELETE FROM papir.preparing WHERE service = $1", own)?;
-            Ok(true)
-        });
-        self.note(outcome, true)
+        let own: &[Parameter<'_>] = &[(&&self.service[..], Type::BYTEA)];
+        let released = self
+            .change(|tables| tables.execute("DELETE FROM papir.preparing WHERE service = $1", own).map(Some));
+        released.map(drop)
     }
 
     fn note_versions(&self, database: &str, versions: &[Version]) -> Result<Vec<Version>> {
         const NOTE: &str = "
             INSERT INTO papir.answered (database, version, service, seen) VALUES ($1, $2, $3, now())
             ON CONFLICT (database, version, service) DO UPDATE SET seen = now()";
-        let mut answered = Vec::new();
-        let outcome = self.change(|tables| {
+        let answered = self.change(|tables| {
             for version in versions {
                 tables.execute(
                     NOTE,
@@ -143,10 +129,10 @@ impl Storage for Shared {
                 "SELECT DISTINCT version FROM papir.answered WHERE database = $1",
                 &[(&database, Type::TEXT)],
             )?;
-            answered = rows.iter().map(|row| version_of(row, 0)).collect::<Result<_>>()?;
-            Ok(true)
-        });
-        self.note(outcome, true).map(|()| answered)
+            let answered: Vec<Version> = rows.iter().map(|row| version_of(row, 0)).collect::<Result<_>>()?;
+            Ok(Some(answered))
+        })?;
+        Ok(answered.unwrap_or_default())
     }
 }
 

@@ -90,7 +90,7 @@ pub fn registered(server: &Running) -> Client {
 
 impl Client {
     pub fn at(&self, part: &str) -> String {
-        format!("{}/v1/databases/table/clients/{}{part}", self.url, self.id)
+        self.sender().at(part)
     }
 
     /// The same client of another service.
@@ -184,6 +184,11 @@ pub struct QuerySender {
 }
 
 impl QuerySender {
+    /// Address of the client, or of a part of it.
+    pub fn at(&self, part: &str) -> String {
+        format!("{}/v1/databases/table/clients/{}{part}", self.url, self.id)
+    }
+
     pub fn ask_with(&self, ticket: &str, body: &[u8]) -> Reply {
         let url = format!("{}/v1/databases/table/query", self.url);
         send("POST", &url, &[("papir-client", &self.id), ("papir-ticket", ticket)], body)
