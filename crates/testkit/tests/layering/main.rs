@@ -122,6 +122,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("papir-testkit", &["papir-core"]),
     ("papir-reference", &[]),
+    // Names dependencies only.
+    ("papir-features", &[]),
     (
         // Fuzzes the parsers of every crate.
         "papir-fuzz",
