@@ -14,6 +14,7 @@ const DATABASES = "/v1/databases";
 export class Backend {
   #databases = new Map();
   #next = 1;
+  /** A promise of each module's engine. */
   #engines = new Map();
   #storage = storage();
   #simd;
@@ -65,12 +66,21 @@ export class Backend {
 
   /** An engine of this module; another one after a failure. */
   async #engine(schemes) {
-    const module = await compile(schemes, this.#simd);
-    if (this.#engines.get(schemes)?.isBroken ?? true) {
-      const unlock = (lock) => this.#storage.unlock(lock);
-      this.#engines.set(schemes, new Engine(module, { unlock }));
+    const started = this.#engines.get(schemes);
+    if (started && !(await started).isBroken) return started;
+
+    // Another call may have replaced a broken engine meanwhile.
+    if (this.#engines.get(schemes) === started) {
+      const starting = this.#start(schemes);
+      this.#engines.set(schemes, starting);
+      starting.catch(() => this.#engines.delete(schemes));
     }
     return this.#engines.get(schemes);
+  }
+
+  async #start(schemes) {
+    const module = await compile(schemes, this.#simd);
+    return Engine.start(module, { unlock: (lock) => this.#storage.unlock(lock) });
   }
 
   #io(url, { signal, onProgress }) {

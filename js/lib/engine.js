@@ -20,10 +20,24 @@ export class Engine {
   #locks = new Set();
   #broken = false;
 
-  constructor(module, { unlock, random = fillRandom }) {
-    const memory = (start, length) => new Uint8Array(this.#exports.memory.buffer, start >>> 0, length);
+  /** Instantiates a module. Asynchronously, since pages refuse to instantiate a long module at once. */
+  static async start(module, { unlock, random = fillRandom }) {
+    const engine = new Engine(unlock);
+    const instance = await WebAssembly.instantiate(module, { papir: engine.#imports(random) });
+    engine.#exports = instance.exports;
+    return engine;
+  }
+
+  /** Without its exports: `start` makes engines. */
+  constructor(unlock) {
     this.#unlock = (lock) => this.#locks.delete(lock) && unlock(lock);
-    const papir = {
+  }
+
+  /** The functions that the module calls. */
+  #imports(random) {
+    const memory = (start, length) => new Uint8Array(this.#exports.memory.buffer, start >>> 0, length);
+
+    return {
       random: (start, length) => random(memory(start, length)),
       now: () => performance.now(),
       unix_time: () => Date.now() / 1000,
@@ -32,7 +46,6 @@ export class Engine {
         throw new Error(text.decode(memory(start, length)));
       },
     };
-    this.#exports = new WebAssembly.Instance(module, { papir }).exports;
   }
 
   /** True once a function of the module has failed: its state is then undefined, and it refuses all calls. */

@@ -1,8 +1,9 @@
 // Chromium, and pages of another origin than the service's.
 
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { extname, join, normalize } from "node:path";
+import { delimiter, extname, join, normalize } from "node:path";
 
 import { chromium } from "playwright-core";
 
@@ -12,13 +13,30 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "applic
 /** What the README says that a page needs. */
 export const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http://127.0.0.1:* https://127.0.0.1:*";
 
-/** Starts Chromium until the end of the test. Debian's, or the one in CHROMIUM. */
+/** Longest wait for a page, in milliseconds: a busy machine starts Chromium's processes slowly. */
+const PATIENCE = 180_000;
+
+/** The program in CHROMIUM, else Debian's, else the first in the path. `tools/setup` looks for the same. */
+function executable() {
+  const folders = process.env.PATH.split(delimiter);
+  const found = ["chromium", "chromium-browser", "google-chrome"].flatMap((name) => folders.map((folder) => join(folder, name)));
+  return process.env.CHROMIUM || ["/usr/bin/chromium", ...found].find(existsSync);
+}
+
+/** Starts Chromium until the end of the test. */
 export async function browser(test, args = []) {
   const started = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", ...args],
+    executablePath: executable(),
+    args: ["--no-sandbox", "--no-proxy-server", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", ...args],
   });
   test.after(() => started.close());
+  // The pages of a context wait as long, also for an address. `newPage` makes a context, too.
+  const newContext = started.newContext.bind(started);
+  started.newContext = async (...options) => {
+    const context = await newContext(...options);
+    context.setDefaultTimeout(PATIENCE);
+    return context;
+  };
   return started;
 }
 

@@ -44,7 +44,7 @@ function replay(calls) {
 }
 
 async function play(schemes, simd, exchange) {
-  const engine = new Engine(await compile(schemes, simd), { unlock: () => {}, random: counted() });
+  const engine = await Engine.start(await compile(schemes, simd), { unlock: () => {}, random: counted() });
   const io = replay(exchange.calls);
   const { handle, database } = await engine.open(options("https://papir.example", SETTINGS), io);
   assert.equal(database.info.scheme, exchange.scheme);
@@ -76,7 +76,7 @@ const PAGE = 1 << 16;
 
 test("lookups, stopped lookups and closed databases leave nothing in the module's memory", async () => {
   const exchange = EXCHANGES.find(({ scheme }) => scheme === "inspire");
-  const engine = new Engine(await compile("short", hasVectors()), { unlock: () => {}, random: (bytes) => bytes.fill(7) });
+  const engine = await Engine.start(await compile("short", hasVectors()), { unlock: () => {}, random: (bytes) => bytes.fill(7) });
   const responses = (calls, stops) => {
     const io = replay(calls);
     return { ...io, send: async ({ path }, bodyLimit) => {
@@ -101,7 +101,7 @@ test("lookups, stopped lookups and closed databases leave nothing in the module'
 });
 
 test("a failed engine refuses further calls", async () => {
-  const engine = new Engine(await compile("short", hasVectors()), {
+  const engine = await Engine.start(await compile("short", hasVectors()), {
     unlock: () => {},
     random: () => {
       throw new Error("no random bytes");

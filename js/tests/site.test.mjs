@@ -1,7 +1,7 @@
 // The documentation site (make site), as people read it.
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -10,12 +10,12 @@ import test from "node:test";
 
 import { browser } from "./browser.mjs";
 
-/** The folder that `make site` builds. */
-const SITE = process.env.PAPIR_SITE ?? new URL("../../target/site", import.meta.url).pathname;
+/** The folder that `make site` builds. Without it nothing is tested: another folder could hold an old site. */
+const SITE = process.env.PAPIR_SITE;
 /** A folder for screenshots. */
 const SCREENSHOTS = process.env.PAPIR_SCREENSHOTS;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const skip = !existsSync(join(SITE, "index.html")) && `${SITE} has no site: run \`make site\` first`;
+const skip = SITE ? false : "only with PAPIR_SITE";
 
 /** Pages with figures, wide tables and code. */
 const PAGES = ["index", "concepts", "compare", "capacity", "faq"];

@@ -5,11 +5,22 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const PROGRAM = process.env.PAPIR ?? "papir";
+const LOOPBACK = "127.0.0.1,localhost";
+/** The program reads no settings of the person who runs the tests, and asks no proxy for this machine. */
+const ENVIRONMENT = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^PAPIR_(?!BACKEND$)/.test(name))),
+  NO_PROXY: LOOPBACK,
+  no_proxy: LOOPBACK,
+};
+/** Longest wait for what takes a moment on an idle machine. */
+export const PATIENCE_MILLISECONDS = 120_000;
+/** For tests that wait for what a fault would keep from happening. */
+export const LIMIT = { timeout: 600_000 };
 /** The folder of the built package. */
-export const DIST = process.env.PAPIR_JS ?? new URL("../dist", import.meta.url).pathname;
+export const DIST = process.env.PAPIR_JS ?? fileURLToPath(new URL("../dist", import.meta.url));
 
 /** Imports a file of the built package. */
 export function built(name) {
@@ -18,7 +29,7 @@ export function built(name) {
 
 /** Runs the program to its end. Returns what it prints. */
 export function papir(...args) {
-  const { status, stdout, stderr, error } = spawnSync(PROGRAM, args, { encoding: "utf8" });
+  const { status, stdout, stderr, error } = spawnSync(PROGRAM, args, { encoding: "utf8", env: ENVIRONMENT });
   if (error) throw error;
   if (status !== 0) throw new Error(`papir ${args.join(" ")}: ${stderr}`);
   return stdout.trim();
@@ -27,7 +38,8 @@ export function papir(...args) {
 /** A folder that lasts as long as a test. */
 export function folder(test) {
   const path = mkdtempSync(join(tmpdir(), "papir-js-"));
-  test.after(() => rmSync(path, { recursive: true, force: true }));
+  // A service that ends may still write there.
+  test.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }
 
@@ -43,44 +55,61 @@ export function fruit(path, extra = [], colour = "red") {
 
 /** Serves snapshots until the end of the test. Returns the service's address. */
 export async function serve(test, snapshots, extra = []) {
-  const listen = extra.includes("--listen") ? [] : ["--listen", "127.0.0.1:0"];
-  const child = spawn(PROGRAM, ["serve", ...snapshots, ...listen, ...extra]);
+  const child = spawn(PROGRAM, ["serve", ...snapshots, "--listen", "127.0.0.1:0", ...extra], { env: ENVIRONMENT });
   test.after(() => child.kill("SIGTERM"));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => (output += text));
   }
   const ended = new Promise((resolve) => child.once("exit", resolve));
+  const deadline = Date.now() + PATIENCE_MILLISECONDS;
   for (;;) {
-    const address = /listening on (https?:\/\/\S+)/.exec(output);
+    const address = /listening on (https?:\/\/\S+)\n/.exec(output);
     if (address) return { url: address[1], stop: () => (child.kill("SIGTERM"), ended) };
-    if (child.exitCode !== null) throw new Error(output);
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the service ended: ${output}`);
+    if (Date.now() > deadline) throw new Error(`the service does not listen: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** A service in front of another. `change` may alter its responses, respond itself, or break off by returning none. */
+/**
+ * A service in front of another, whose address may be a function. `change` may alter its responses, respond itself,
+ * or break off by returning none.
+ */
 export async function between(test, url, change) {
+  const behind = typeof url === "function" ? url : () => url;
   const server = createServer(async (request, response) => {
-    const parts = [];
-    for await (const part of request) parts.push(part);
-    const body = Buffer.concat(parts);
-    const { host, connection, ...headers } = request.headers;
-    const forwarded = await fetch(url + request.url, {
-      method: request.method,
-      headers,
-      body: request.method === "GET" ? undefined : body,
-    });
-    const answer = Buffer.from(await forwarded.arrayBuffer());
-    const changed = await change(request, answer, response);
+    // The client may stop, and the service may end.
+    const answer = await forward(behind(), request).catch(() => undefined);
+    const changed = answer && (await change(request, answer.body, response));
     if (response.writableEnded) return;
     if (changed === undefined) return response.destroy();
-    const kept = [...forwarded.headers].filter(([name]) => !/^(content-length|content-encoding|transfer-encoding|connection)$/.test(name));
-    response.writeHead(forwarded.status, Object.fromEntries(kept)).end(changed);
+    response.writeHead(answer.status, answer.headers).end(changed);
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   test.after(() => (server.closeAllConnections(), server.close()));
   return `http://127.0.0.1:${server.address().port}`;
+}
+
+/** Sends a request on. Returns the status, the headers and the body of the response. */
+async function forward(url, request) {
+  const parts = [];
+  for await (const part of request) parts.push(part);
+  const { host, connection, ...headers } = request.headers;
+  const response = await fetch(url + request.url, {
+    method: request.method,
+    headers,
+    body: request.method === "GET" ? undefined : Buffer.concat(parts),
+  });
+  const kept = [...response.headers].filter(([name]) => !/^(content-length|content-encoding|transfer-encoding|connection)$/.test(name));
+  return { status: response.status, headers: Object.fromEntries(kept), body: Buffer.from(await response.arrayBuffer()) };
+}
+
+/** A promise `happened`, which the test fulfils by `happen`. */
+export function event() {
+  let happen;
+  const happened = new Promise((resolve) => (happen = resolve));
+  return { happen, happened };
 }
 
 /** The text of a value. */
