@@ -11,6 +11,7 @@ the root certificates. Needs root, for chroot.
 import json
 import os
 import re
+import select
 import shlex
 import shutil
 import socket
@@ -21,6 +22,8 @@ import time
 from pathlib import Path
 
 DOCKERFILE = Path("deploy/Dockerfile")
+# For what takes a moment on an idle machine.
+PATIENCE_S = 300
 
 
 def final_stage():
@@ -99,9 +102,18 @@ def bootstrap(root, image):
         sys.exit(f"debootstrap failed:\n{log.stdout[-2000:]}")
 
 
-def wait_until_ready(image, server):
-    limit = time.monotonic() + 60
-    while image.run(*image.command["HEALTHCHECK"], stderr=subprocess.DEVNULL).wait() != 0:
+def listening(server):
+    """The address that the server prints once it has loaded its databases."""
+    readable, _, _ = select.select([server.stdout], [], [], PATIENCE_S)
+    found = re.fullmatch(r"listening on (http://\S+)\n", server.stdout.readline() if readable else "")
+    if not found:
+        sys.exit("in the image, the server does not listen")
+    return found[1]
+
+
+def wait_until_ready(image, server, health_check):
+    limit = time.monotonic() + PATIENCE_S
+    while image.run(*health_check, stderr=subprocess.DEVNULL).wait() != 0:
         if server.poll() is not None or time.monotonic() > limit:
             sys.exit("in the image, the server does not become ready")
         time.sleep(0.2)
@@ -120,10 +132,17 @@ def check(image):
     image.environment["PAPIR_SERVE_FILES"] = "/data/words.papir:file:///data/store/terms.papir"
     start = [*image.command["ENTRYPOINT"], *image.command["CMD"]]
     image.expect(*start, "--check-config")
-    server = image.run(*start, stdout=subprocess.DEVNULL)
+
+    # Another service of this machine may have the image's port.
+    host, port = image.environment["PAPIR_SERVE_LISTEN"].rsplit(":", 1)
+    image.environment["PAPIR_SERVE_LISTEN"] = f"{host}:0"
+    server = image.run(*start, stdout=subprocess.PIPE, text=True)
     try:
-        wait_until_ready(image, server)
-        address = f"http://127.0.0.1:{image.environment['PAPIR_SERVE_LISTEN'].rsplit(':', 1)[1]}"
+        address = f"http://127.0.0.1:{listening(server).rsplit(':', 1)[1]}"
+        *command, asked = image.command["HEALTHCHECK"]
+        if asked != f"http://127.0.0.1:{port}":
+            sys.exit(f"the health check asks {asked}, and the server listens on {host}:{port}")
+        wait_until_ready(image, server, [*command, address])
         get = ["papir", "get", address, "a", "--database", "terms", "--state", "/tmp/state"]
         assert image.expect(*get) == "b"
     finally:

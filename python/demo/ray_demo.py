@@ -2,7 +2,9 @@
 
 import csv
 import os
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,6 @@ import pypapir
 import pypapir.ray
 
 SHARDS = 4
-PORT = 8000
 LOOKUPS = 12
 PATIENCE = 30.0
 """Seconds in which a change must be answered."""
@@ -29,17 +30,33 @@ def main(program: str, source: Path) -> None:
         rows = list(csv.DictReader(file))
     key, value = rows[0].keys()
     expected = {row[key]: row[value] for row in rows}
-    with tempfile.TemporaryDirectory() as folder:
+    # Ray names its sockets in it: another folder's name may be too long. Some of its processes end last.
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder,
+        socket.socket() as held,
+    ):
+        # Nobody else gets this port. Ray Serve shares it.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind(("127.0.0.1", 0))
         table = Path(folder) / "passwords.parquet"
         pq.write_table(pa.Table.from_pylist(rows), table)
         print(f"{len(rows)} rows in {table.name}")
         built = pypapir.build(table, Path(folder) / "passwords.papir", key=key, value=value, shards=SHARDS)
         print(f"{built.scheme}, version {built.version}: {built.snapshot_bytes >> 20} MiB")
 
-        ray.init(num_cpus=SHARDS + 2, include_dashboard=False, log_to_driver=False)
+        # Ray passes the interpreter of an actor of Ray Serve to a shell as it is.
+        quoted = shlex.quote(sys.executable)
+        ray.init(
+            address="local",
+            num_cpus=SHARDS + 2,
+            include_dashboard=False,
+            log_to_driver=False,
+            runtime_env={"py_executable": quoted} if quoted != sys.executable else None,
+            _temp_dir=folder,
+        )
         shards = pypapir.ray.Shards.start(built.path, SHARDS)
         processes = ray.get([actor.process.remote() for actor in shards.actors])
-        url = pypapir.ray.serve(shards, port=PORT)
+        url = pypapir.ray.serve(shards, port=held.getsockname()[1])
         print(f"{SHARDS} shards in processes {processes}, served at {url}")
 
         keys = [row[key] for row in rows[:: len(rows) // LOOKUPS]][:LOOKUPS]

@@ -13,9 +13,9 @@ import json
 import random
 import re
 import subprocess
+import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -30,6 +30,8 @@ RECENT = 20_000
 TOLERANCE = KEEP_OLD + 60.0
 """A value is right if it was the key's at most this many seconds before its lookup began: a change waits for
 its version, and the version before is kept."""
+PATIENCE = 600.0
+"""Seconds in which the service must listen, and must answer the last batch."""
 
 
 class State:
@@ -126,11 +128,13 @@ def probe(
 
 
 def watch_memory(process: int, record: Record, stopped: threading.Event) -> None:
-    """Notes the service's own memory in MiB, besides mapped files."""
-    while not stopped.wait(2):
+    """Notes the service's own memory in MiB, besides mapped files, at least once."""
+    while True:
         status = Path(f"/proc/{process}/status").read_text()
         kib = re.search(r"RssAnon:\s+(\d+)", status)
         record.memory.append((time.time() - record.start, int(kib[1]) // 1024 if kib else 0))
+        if stopped.wait(2):
+            return
 
 
 def build(folder: Path, papir: str, keys: int) -> Path:
@@ -145,13 +149,21 @@ def build(folder: Path, papir: str, keys: int) -> Path:
     return out
 
 
-def wait_until_ready(url: str) -> None:
-    while True:
-        try:
-            urllib.request.urlopen(f"{url}/readyz").read()
-            return
-        except OSError:
-            time.sleep(0.2)
+def wait_until(condition: Callable[[], bool], service: subprocess.Popen[bytes], log: Path) -> None:
+    """Waits for what the service does, unless it ends or takes too long."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if service.poll() is not None:
+            sys.exit(f"the service has ended with code {service.returncode}: see {log}")
+        if time.monotonic() > end:
+            sys.exit(f"the service has taken more than {PATIENCE:.0f} s: see {log}")
+        time.sleep(0.05)
+
+
+def address(log: Path) -> str:
+    """The address that the service has printed; empty before it is ready."""
+    printed = re.search(r"^listening on (\S+)\n", log.read_text(), re.MULTILINE)
+    return printed[1] if printed else ""
 
 
 def change(
@@ -162,40 +174,42 @@ def change(
     for number in range(1, int(arguments.minutes * 60 / arguments.every) + 1):
         time.sleep(max(0.0, record.start + number * arguments.every - time.time()))
         made.append(state.change(number, rng.sample(range(1, arguments.keys + 1), arguments.changes)))
-    # The last batch is answered, too.
-    time.sleep(2 * arguments.every)
 
 
 def run(arguments: argparse.Namespace) -> None:
     folder, papir = arguments.folder, arguments.papir
     folder.mkdir(parents=True, exist_ok=True)
-    database, changes = build(folder, papir, arguments.keys), folder / "changes.csv"
-    url, stopped = f"http://127.0.0.1:{arguments.port}", threading.Event()
-    with changes.open("w") as file, (folder / "serve.log").open("w") as log:
+    database = build(folder, papir, arguments.keys)
+    changes, log = folder / "changes.csv", folder / "serve.log"
+    stopped = threading.Event()
+    threads: list[threading.Thread] = []
+    with changes.open("w") as file, log.open("w") as output:
         file.write("key,value\n")
         file.flush()
         follow = ["--follow", changes, "--merge-at", "75", "--delta-bytes", DELTA]
-        listen = ["--listen", f"127.0.0.1:{arguments.port}", "--keep-old", f"{KEEP_OLD}s"]
-        service = subprocess.Popen([papir, "serve", database, *follow, *listen], stdout=log, stderr=log)
-        wait_until_ready(url)
-        state, record = State(arguments.keys, file), Record()
-        made: list[tuple[int, int, float]] = []
-        workers: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
-            *((look_up, (url, state, record, seed, stopped)) for seed in range(CLIENTS)),
-            (probe, (url, made, record, stopped)),
-            (watch_memory, (service.pid, record, stopped)),
-        ]
-        threads = [threading.Thread(target=work, args=given) for work, given in workers]
-        for thread in threads:
-            thread.start()
+        listen = ["--listen", "127.0.0.1:0", "--keep-old", f"{KEEP_OLD}s"]
+        service = subprocess.Popen([papir, "serve", database, *follow, *listen], stdout=output, stderr=output)
         try:
+            wait_until(lambda: address(log) != "", service, log)
+            url, state, record = address(log), State(arguments.keys, file), Record()
+            made: list[tuple[int, int, float]] = []
+            workers: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
+                *((look_up, (url, state, record, seed, stopped)) for seed in range(CLIENTS)),
+                (probe, (url, made, record, stopped)),
+                (watch_memory, (service.pid, record, stopped)),
+            ]
+            threads += [threading.Thread(target=work, args=given) for work, given in workers]
+            for thread in threads:
+                thread.start()
             change(arguments, state, record, made)
+            wait_until(lambda: len(record.fresh) == len(made) and record.lookups != [], service, log)
         finally:
             stopped.set()
             for thread in threads:
                 thread.join()
             service.terminate()
             service.wait()
+
     (folder / "record.json").write_text(json.dumps(vars(record)))
     report(vars(record))
 
@@ -245,7 +259,6 @@ def main() -> None:
     running.add_argument("--keys", type=int, default=50_000_000)
     running.add_argument("--changes", type=int, default=5000)
     running.add_argument("--every", type=float, default=12)
-    running.add_argument("--port", type=int, default=7471)
     running.add_argument("--minutes", type=float, default=30)
     running.set_defaults(function=run)
     drawing = commands.add_parser("draw")

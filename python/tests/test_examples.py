@@ -11,7 +11,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def test_a_changing_state_is_looked_up(tmp_path: Path) -> None:
     example = [sys.executable, str(EXAMPLES / "changing_state.py")]
-    size = ["--keys", "5000", "--changes", "50", "--every", "2", "--minutes", "0.1", "--port", "18274"]
+    size = ["--keys", "5000", "--changes", "50", "--every", "2", "--minutes", "0.1"]
     subprocess.run([*example, "run", str(tmp_path), "--papir", os.environ["PAPIR"], *size], check=True)
     record = json.loads((tmp_path / "record.json").read_text())
     assert record["lookups"] and len(record["fresh"]) == 3
