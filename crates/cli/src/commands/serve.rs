@@ -143,12 +143,15 @@ fn until_stopped(
         panics::log_places();
         let few_files = open_files::raise_limit(config.protection.max_connections);
         let useless_tokens = unused_tokens::warnings(&config);
-        few_files.iter().chain(&useless_tokens).for_each(|reason| tracing::warn!("{reason}"));
+
         let server = tokio::select! {
             bound = Server::bind(config) => bound?,
             // Loading may take minutes.
             () = &mut stop => return Ok(ExitCode::SUCCESS),
         };
+
+        // A service that does not start says only why.
+        few_files.iter().chain(&useless_tokens).for_each(|reason| tracing::warn!("{reason}"));
         announce(&server)?;
         systemd::watchdog();
         let running = background.map(|background| background.start(server.reload_handle()));

@@ -20,6 +20,7 @@ use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingDecision, SamplingResult, SdkTracerProvider,
     ShouldSample,
 };
+use papir_client::core::Address;
 use papir_server::{TRACE_TARGET, TraceObserver};
 use tracing::{Level, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
@@ -62,7 +63,7 @@ impl Traces {
         }
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Collector::new())
+            .with_http_client(Collector::new(url))
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint(url))
             .build()
@@ -174,13 +175,16 @@ struct Collector {
 }
 
 impl Collector {
-    fn new() -> Self {
-        let config = ureq::Agent::config_builder()
+    fn new(url: &str) -> Self {
+        let mut config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            .timeout_global(Some(SEND_TIME))
-            .build();
-        Self { agent: config.new_agent(), failing: AtomicBool::new(false) }
+            .timeout_global(Some(SEND_TIME));
+        if Address::parse(url).is_ok_and(|address| address.is_local()) {
+            // A proxy of the environment must not carry spans of this machine to another one.
+            config = config.proxy(None);
+        }
+        Self { agent: config.build().new_agent(), failing: AtomicBool::new(false) }
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {

@@ -1,12 +1,12 @@
 //! `papir build`: sources, options and failures.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+use crate::support::{Folder, Service, at_home, fails_with, papir, program, succeeds};
 
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
@@ -107,7 +107,7 @@ fn all_formats_are_read() {
 
 #[test]
 fn a_large_build_says_first_what_it_needs() {
-    let folder = Folder::new();
+    let folder = Folder::large();
     let out = folder.path("out.papir");
     let build = |bytes: usize| {
         let source = folder.write("a.bin", vec![7; bytes]);
@@ -198,11 +198,10 @@ fn a_full_disk_leaves_no_file() {
     let folder = Folder::new();
     let (source, out) = (folder.write("a.bin", vec![7; 1 << 20]), folder.path("out.papir"));
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
-    let output = Command::new("bash")
+    let output = at_home("bash")
         .args(["-c", script, "bash", env!("CARGO_BIN_EXE_papir"), "build", &source, "--out", &out])
         .args(["--format", "raw", "--record-bytes", "64"])
         .args(PLAIN)
-        .stdin(Stdio::null())
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -216,17 +215,23 @@ fn a_full_disk_leaves_no_file() {
 
 #[test]
 fn a_killed_build_leaves_a_complete_database_or_none() {
-    let folder = Folder::new();
+    let folder = Folder::large();
     let (source, out) = (folder.write("a.bin", vec![7; 32 << 20]), folder.path("out.papir"));
     let mut arguments = vec!["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
     arguments.extend(PLAIN);
-    let mut build =
-        Command::new(env!("CARGO_BIN_EXE_papir")).args(&arguments).stdout(Stdio::null()).spawn().unwrap();
-    while folder.names().len() < 2 {
-        assert_eq!(build.try_wait().unwrap(), None, "the build ended without writing anything");
+
+    let mut build = program().args(&arguments).stdout(Stdio::null()).spawn().unwrap();
+    loop {
+        // In this order: a build that ends in between has written its file.
+        let ended = build.try_wait().unwrap();
+        if folder.names().len() > 1 {
+            break;
+        }
+        assert_eq!(ended, None, "the build ended without writing anything");
     }
     build.kill().unwrap();
     build.wait().unwrap();
+
     if folder.names().contains(&"out.papir".to_owned()) {
         succeeds(&["inspect", &out]);
     }
@@ -241,7 +246,7 @@ fn a_killed_build_leaves_a_complete_database_or_none() {
 #[cfg(target_os = "linux")]
 fn built_within(kib: u64, source: &str, out: &str, more: &[&str]) -> std::process::Output {
     let limited = format!("ulimit -d {kib}; exec \"$0\" \"$@\"");
-    let mut command = Command::new("sh");
+    let mut command = at_home("sh");
     command.args([
         "-c",
         &limited,
@@ -254,20 +259,14 @@ fn built_within(kib: u64, source: &str, out: &str, more: &[&str]) -> std::proces
         "word",
     ]);
     // Each thread needs memory of its own.
-    command
-        .env("RAYON_NUM_THREADS", "2")
-        .args(["--value", "meaning"])
-        .args(more)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    command.env("RAYON_NUM_THREADS", "2").args(["--value", "meaning"]).args(more).output().unwrap()
 }
 
 /// A limit of 256 MiB holds for a database of 200 MB, which a build in memory exceeds.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_build_keeps_within_its_limit_of_memory() {
-    let folder = Folder::new();
+    let folder = Folder::large();
     let value = "x".repeat(4000);
     let rows: String = (0..50_000).map(|row| format!("word-{row},{row}-{value}\n")).collect();
     let (source, out) = (folder.write("a.csv", format!("word,meaning\n{rows}")), folder.path("a.papir"));

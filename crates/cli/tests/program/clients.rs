@@ -44,8 +44,9 @@ fn a_registry_in_postgresql_is_shared_by_services_and_the_operator() {
     let address = server.address("papir").replace("papir@", "postgres@");
     let folder = Folder::new();
     let words = folder.words(20, papir::DEFAULT_SCHEME);
+    let keys = format!("file://{}", folder.path("keys"));
     let one = Service::start(&[&words], &["--registry", &address, "--max-clients", "5"]);
-    let two = Service::start(&[&words], &["--registry", &address, "--registry-keys", "file:///tmp/papir"]);
+    let two = Service::start(&[&words], &["--registry", &address, "--registry-keys", &keys]);
     for service in [&one, &two] {
         assert_eq!(succeeds(&["get", &service.url, "key-7"]), "value-7");
     }

@@ -1,14 +1,13 @@
 //! `papir serve --config`, variables, `--check-config`, and the examples in deploy/.
 
 use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use crate::support::{Folder, fails_with, root, succeeds};
+use crate::support::{Folder, fails_with, program, root, succeeds};
 
 /// Runs papir with environment variables.
 fn with(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_papir"));
-    command.args(arguments).envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap()
+    program().args(arguments).envs(variables.iter().copied()).output().unwrap()
 }
 
 fn printed(output: &Output) -> toml::Table {
@@ -38,7 +37,7 @@ fn flags_override_variables_and_variables_the_file() {
 
 #[test]
 fn files_come_from_arguments_then_a_variable_then_the_configuration() {
-    let folder = Folder::new();
+    let folder = Folder::short();
     let (words, numbers) = (folder.words(10, "plain"), folder.numbers(5, "plain"));
     let file = folder.write("papir.toml", "[[database]]\npath = \"words.papir\"\n");
     let both = format!("{words}:{numbers}");

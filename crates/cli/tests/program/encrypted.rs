@@ -14,7 +14,7 @@ fn rows(of: impl Iterator<Item = u32>) -> String {
 /// The owner, the server and clients of a keyed database.
 #[test]
 fn a_server_answers_from_records_it_cannot_read() {
-    let folder = Folder::new();
+    let (folder, sockets) = (Folder::new(), Folder::short());
     let source = folder.write("words.csv", rows(0..60));
     let (key, words) = (folder.path("words.key"), folder.path("words.papir"));
     let columns = ["--key", "word", "--value", "meaning", "--room", "10"];
@@ -39,7 +39,7 @@ fn a_server_answers_from_records_it_cannot_read() {
     assert!(holds(&plain) && !holds(&words), "an encrypted file contains plain records");
 
     // Only the owner and the clients have the key; the server has only the file.
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
     let registry = folder.path("registry");
     let options = ["--registry", &registry, "--list-clients", "--listen", &listen];
     let service = Service::start(&[&words], &options);
@@ -83,7 +83,7 @@ fn a_server_answers_from_records_it_cannot_read() {
 /// Updates of records by index, and options that conflict with encryption.
 #[test]
 fn owner_keys_are_only_for_encrypted_databases() {
-    let folder = Folder::new();
+    let (folder, sockets) = (Folder::new(), Folder::short());
     let numbers: Vec<u8> = (0..50u32).flat_map(u32::to_le_bytes).collect();
     let source = folder.write("numbers.bin", numbers);
     let (key, out) = (folder.path("numbers.key"), folder.path("numbers.papir"));
@@ -109,7 +109,7 @@ fn owner_keys_are_only_for_encrypted_databases() {
         &["an encrypted database needs", "found none", "--encrypt"],
     );
     succeeds(&["update", &out, "--from", &changes, "--encrypt", &key]);
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
     let service = Service::start(&[&out], &["--registry", &folder.path("registry"), "--listen", &listen]);
     let state = folder.path("state");
     let asked = ["get", &service.url, "--index", "7", "50", "--state", &state, "--decrypt", &key];

@@ -2,11 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds, until};
+use crate::support::{Folder, Service, fails_with, papir, program, succeeds, until};
 
 fn build(folder: &Folder) -> String {
     let rows: String = (0..200).map(|i| format!("word {i},meaning {i}\n")).collect();
@@ -75,7 +75,7 @@ fn a_service_follows_columns_of_other_names() {
 fn standard_input_is_followed_until_it_ends() {
     let folder = Folder::new();
     let words = build(&folder);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+    let mut child = program()
         .args(["follow", "-", "--format", "jsonl", "--publish", &words, "--every", "10ms", "--json"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -100,7 +100,7 @@ fn standard_input_is_followed_until_it_ends() {
 fn standard_input_may_have_more_rows_than_a_delta() {
     let folder = Folder::new();
     let words = build(&folder);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+    let mut child = program()
         .args(["follow", "-", "--format", "jsonl", "--publish", &words, "--every", "0s"])
         .args(["--delta-bytes", "8KiB", "--merge-at", "75"])
         .stdin(Stdio::piped())

@@ -4,12 +4,19 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Service, root, succeeds};
+use crate::support::{Folder, Service, isolated, root, succeeds};
+
+/// A command that runs a script of the example, with the Python that the person chose.
+fn python(script: &str) -> Command {
+    let chosen = std::env::var_os("PAPIR_PYTHON").filter(|python| !python.is_empty());
+    let mut command = isolated(chosen.unwrap_or_else(|| "python3".into()));
+    command.arg("-B").arg(root().join("examples/from-the-spec").join(script));
+    command
+}
 
 /// Looks keys or indices up, and returns their values.
 fn look_up(url: &str, arguments: &[&str]) -> Vec<Value> {
-    let client = root().join("examples/from-the-spec/client.py");
-    let output = Command::new("python3").arg("-B").arg(client).arg(url).args(arguments).output();
+    let output = python("client.py").arg(url).args(arguments).output();
     let output = output.expect("Python 3.10 or later is missing: install it (apt install python3)");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
@@ -59,10 +66,8 @@ fn a_client_from_the_spec_reads_keys_and_records() {
 
 /// The client's error for a key of a signed database; none if it finds the value.
 fn look_up_signed(url: &str, arguments: &[&str]) -> Option<String> {
-    let client = root().join("examples/from-the-spec/client.py");
     let url = format!("{url}/v1/databases/words");
-    let output =
-        Command::new("python3").arg("-B").arg(client).arg(url).args(arguments).arg("a").output().unwrap();
+    let output = python("client.py").arg(url).args(arguments).arg("a").output().unwrap();
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.success(), out.contains("\"value\""), "{out}{error}");
     (!output.status.success()).then(|| error.into_owned())
@@ -111,7 +116,6 @@ fn a_client_from_the_spec_checks_signatures() {
 
 #[test]
 fn the_vectors_are_right_for_it() {
-    let checks = root().join("examples/from-the-spec/check_vectors.py");
-    let output = Command::new("python3").arg("-B").arg(checks).output().unwrap();
+    let output = python("check_vectors.py").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

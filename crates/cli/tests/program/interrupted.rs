@@ -7,12 +7,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::spawn;
-use std::time::Duration;
 
-use crate::support::{Folder, Service, send, succeeds, until_within};
+use rustix::process::Signal;
 
-/// Time limit of everything that a service does on its own here.
-const LIMIT: Duration = Duration::from_secs(100);
+use crate::support::{Folder, Service, has_metric, send, succeeds, until};
 
 /// Serves the objects of a folder as an S3 server does.
 #[derive(Default)]
@@ -69,11 +67,6 @@ impl Store {
     }
 }
 
-fn metric(service: &Service, line: &str) -> bool {
-    let text = ureq::get(format!("{}/metrics", service.url)).call().unwrap();
-    text.into_body().read_to_string().unwrap().contains(&format!("{line}\n"))
-}
-
 #[test]
 fn a_refresh_that_is_cut_leaves_the_old_version_and_the_next_one_works() {
     let (folder, place) = (Folder::new(), Folder::new());
@@ -91,25 +84,20 @@ fn a_refresh_that_is_cut_leaves_the_old_version_and_the_next_one_works() {
     let more = ["--cache", &cache, "--watch", "1"];
     let service = Service::start_in(&environment, &["s3://bucket/words.papir"], &more);
     let get = |key: &str| succeeds(&["get", &service.url, key]);
+    let metric = |line: &str| has_metric(&service.url, line);
     assert_eq!(get("key-3"), "value-3");
 
     store.cuts.store(true, Ordering::SeqCst);
     succeeds(&["push", &folder.words(30, "simple"), &file]);
-    send("-HUP", &service);
-    until_within(LIMIT, "the load fails", || metric(&service, "papir_load_failing{database=\"words\"} 1"));
-    until_within(LIMIT, "the watch fails, too", || {
-        metric(&service, "papir_store_failing{database=\"words\"} 1")
-    });
+    send(Signal::HUP, &service);
+    until("the load fails", || metric("papir_load_failing{database=\"words\"} 1"));
+    until("the watch fails, too", || metric("papir_store_failing{database=\"words\"} 1"));
     assert!(store.cut.load(Ordering::SeqCst) > 0, "nothing was cut");
     assert_eq!(get("key-3"), "value-3");
     assert_eq!(succeeds(&["versions", &service.url]).lines().count(), 1, "the old version is served");
 
     store.cuts.store(false, Ordering::SeqCst);
-    until_within(LIMIT, "the watch loads the new version", || {
-        metric(&service, "papir_load_failing{database=\"words\"} 0")
-    });
-    until_within(LIMIT, "the store is back", || {
-        metric(&service, "papir_store_failing{database=\"words\"} 0")
-    });
+    until("the watch loads the new version", || metric("papir_load_failing{database=\"words\"} 0"));
+    until("the store is back", || metric("papir_store_failing{database=\"words\"} 0"));
     assert_eq!(get("key-20"), "value-20");
 }

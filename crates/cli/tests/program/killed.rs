@@ -5,46 +5,88 @@ use std::cell::RefCell;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use papir_client::{Connection, Options, Pin};
 
-use crate::support::{Folder, Service, papir, succeeds};
+use crate::support::{Folder, PATIENCE, Service, lasting_address, papir, program, succeeds};
 
 /// Number of kills of each command.
 const KILLS: u32 = 10;
+/// A command is killed at its start or at one of its first changes, in turn.
+const STAGES: u32 = 4;
+/// Runs that may end before a change is seen. After them, a command is killed at an earlier change.
+const MISSES: u32 = 10;
 
-/// Runs a command and kills it after `delay`. Returns whether that came before its end.
-fn killed(arguments: &[&str], delay: Duration) -> bool {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_papir"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    sleep(delay);
-    child.kill().unwrap();
-    !child.wait().unwrap().success()
+/// The files under a folder, with their lengths.
+fn listing(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let mut found = Vec::new();
+    // What a running command removes meanwhile is left out.
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => found.extend(listing(&entry.path())),
+            Ok(metadata) => found.push((entry.path(), metadata.len())),
+            Err(_) => {}
+        }
+    }
+    found.sort();
+    found
 }
 
-/// Kills a command again and again, each time later, until about the shortest time that it needed so
-/// far (the first run is slow on a busy machine), and repeats it to its end each time. `prepare` makes the next change and returns the command; the checks run
-/// after a kill and after the repetition.
-fn kill_and_repeat(prepare: impl Fn(u32) -> Vec<String>, after_kill: impl Fn(), at_end: impl Fn()) {
-    let (mut shortest, mut kills) = (Duration::MAX, 0);
-    for number in 0..=KILLS {
+/// Runs a command, and kills it once it has changed the files under a folder as often as `changes`. Returns
+/// whether that came before its end.
+fn killed(arguments: &[&str], folder: &Path, changes: u32) -> bool {
+    let mut before = listing(folder);
+    let mut command = program();
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+
+    let mut seen = 0;
+    while seen < changes && child.try_wait().unwrap().is_none() {
+        let now = listing(folder);
+        seen += u32::from(now != before);
+        before = now;
+    }
+    child.kill().unwrap();
+
+    let status = child.wait().unwrap();
+    assert!(status.success() || status.signal().is_some(), "papir {arguments:?}: {status}");
+    !status.success()
+}
+
+/// Kills a command again and again while it changes the files under a folder, and repeats it to its end each
+/// time. `prepare` makes the next change and returns the command; the checks run after a kill and after the
+/// repetition. Returns the number of the last change.
+fn kill_and_repeat(
+    folder: &Path,
+    prepare: impl Fn(u32) -> Vec<String>,
+    after_kill: impl Fn(),
+    at_end: impl Fn(),
+) -> u32 {
+    let (mut number, mut kills, mut misses) = (0, 0, 0);
+    loop {
         let command = prepare(number);
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        // The first run makes the version that the checks expect after a kill.
         if number > 0 {
-            kills += u32::from(killed(&command, shortest / KILLS * number));
+            let changes = (kills % STAGES).saturating_sub(misses / MISSES);
+            let is_killed = killed(&command, folder, changes);
+            (kills, misses) = if is_killed { (kills + 1, 0) } else { (kills, misses + 1) };
             after_kill();
         }
-        let begin = Instant::now();
+
         succeeds(&command);
-        shortest = shortest.min(begin.elapsed());
         at_end();
+        if kills == KILLS {
+            return number;
+        }
+        number += 1;
     }
-    assert!(kills >= KILLS / 3, "only {kills} of {KILLS} were killed within {shortest:?}");
 }
 
 #[test]
@@ -65,9 +107,10 @@ fn an_update_killed_at_any_time_leaves_the_old_or_the_new_file() {
         }
     };
     let unfinished = || folder.names().into_iter().find(|name| name.starts_with('.'));
-    kill_and_repeat(update, whole, || assert_eq!(unfinished(), None));
+    let place = folder.path("");
+    let last = kill_and_repeat(Path::new(&place), update, whole, || assert_eq!(unfinished(), None));
     let service = Service::start(&[&words], &[]);
-    assert_eq!(succeeds(&["get", &service.url, "key-3"]), format!("changed-{KILLS}"));
+    assert_eq!(succeeds(&["get", &service.url, "key-3"]), format!("changed-{last}"));
 }
 
 #[cfg(feature = "cloud")]
@@ -88,7 +131,9 @@ fn a_push_killed_at_any_time_leaves_the_old_or_the_new_version() {
         fs::read(&copy).unwrap()
     };
     let one_of_both = || assert!(versions.borrow().contains(&pulled()), "neither version");
-    kill_and_repeat(push, one_of_both, || assert!(pulled() == versions.borrow()[1], "the new version"));
+    let newest = || assert!(pulled() == versions.borrow()[1], "the new version");
+    let place = store.path("");
+    kill_and_repeat(Path::new(&place), push, one_of_both, newest);
     let cache = folder.path("cache");
     let service = Service::start(&[&url], &["--cache", &cache]);
     assert_eq!(succeeds(&["get", &service.url, "key-305"]), "value-305");
@@ -130,7 +175,7 @@ impl Relay {
         let begin = Instant::now();
         loop {
             match TcpStream::connect(&self.address) {
-                Err(_) if begin.elapsed() < Duration::from_secs(20) => sleep(Duration::from_millis(10)),
+                Err(_) if begin.elapsed() < PATIENCE => sleep(Duration::from_millis(10)),
                 connected => return connected,
             }
         }
@@ -167,7 +212,7 @@ impl Relay {
 fn look_up(url: &str, folder: &Folder) {
     for round in 0..4 {
         let state = Some(folder.path(&format!("state-{}", round / 2)).into());
-        let options = Options { pin: Pin::Nothing, state, ..Options::default() };
+        let options = Options { pin: Pin::Nothing, state, patience: Some(PATIENCE), ..Options::default() };
         let mut connection = Connection::open_with(url, &options).unwrap();
         for key in 0..3 {
             let value = connection.get_key(format!("key-{key}").as_bytes()).unwrap().unwrap();
@@ -182,8 +227,7 @@ fn look_up(url: &str, folder: &Folder) {
 fn a_killed_service_loses_no_lookup_and_answers_no_ticket_twice() {
     let folder = Folder::new();
     let words = folder.words(20, "zip");
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (address, registry) = (format!("127.0.0.1:{port}"), folder.path("registry"));
+    let (address, registry) = (lasting_address(), folder.path("registry"));
     let serve = || Service::start(&[&words], &["--listen", &address, "--registry", &registry]);
     let mut service = Some(serve());
     let (relay, url) = Relay::start(&address);

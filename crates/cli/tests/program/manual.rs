@@ -8,7 +8,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, generate_simple_self_signed,
 };
 
-use crate::support::{Folder, Service, root};
+use crate::support::{Folder, Service, at_home, root};
 
 /// Pages for everyone, in the order of a reader.
 const PAGES: &[&str] =
@@ -16,6 +16,9 @@ const PAGES: &[&str] =
 
 /// Beginnings of commands that build packages from the repository, or measure for minutes.
 const ELSEWHERE: &[&str] = &["make ", "cargo ", "python3 ", "papir bench ", "papir plan --calibrate"];
+
+/// Longest run of a script in seconds. Scripts wait in loops for what may never happen.
+const LIMIT: &str = "900";
 
 /// The address of the service on these pages.
 const ADDRESS: &str = "http://127.0.0.1:7470";
@@ -30,18 +33,22 @@ fn commands(page: &str) -> String {
 fn bash(folder: &Folder, script: &str) -> Result<String, String> {
     let program = Path::new(env!("CARGO_BIN_EXE_papir")).parent().unwrap();
     let search_path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("bash")
-        .args(["-c", script])
+    let output = at_home("timeout")
+        .args([LIMIT, "bash", "-c", script])
         .current_dir(folder.path("."))
         .env("PATH", search_path)
         .env("XDG_DATA_HOME", folder.path("data"))
-        .stdin(Stdio::null())
+        // Neither the settings of the person's curl nor a proxy apply.
+        .env("CURL_HOME", folder.path("."))
+        .env("NO_PROXY", "127.0.0.1,localhost,::1")
+        .env("no_proxy", "127.0.0.1,localhost,::1")
         .output()
         .unwrap();
+
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.success() {
         true => Ok(printed),
-        false => Err(format!("{printed}\n{}", String::from_utf8_lossy(&output.stderr))),
+        false => Err(format!("{}\n{printed}\n{}", output.status, String::from_utf8_lossy(&output.stderr))),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Service, root, succeeds};
+use crate::support::{Folder, Service, metrics, root, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -100,8 +100,7 @@ fn a_server_has_the_documented_labels() {
     let (known, folder) = (documented(), Folder::new());
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN]);
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
-    let mut response = ureq::get(format!("{}/metrics", service.url)).call().unwrap();
-    let text = response.body_mut().read_to_string().unwrap();
+    let text = metrics(&service.url);
     let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
     assert!(samples.len() > 20, "{text}");
     for sample in samples {

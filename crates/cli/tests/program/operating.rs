@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Folder, fails_with, papir, succeeds};
+use crate::support::{Folder, PATIENCE, fails_with, fetch, has_metric, papir, program, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -22,7 +22,7 @@ struct Logged {
 impl Logged {
     fn start(folder: &Folder, arguments: &[&str]) -> Self {
         let log = folder.path("log");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+        let mut child = program()
             .args([&["serve", "--listen", "127.0.0.1:0", OPEN], arguments].concat())
             .env("PAPIR_LOG", "info")
             .stdout(Stdio::piped())
@@ -39,16 +39,22 @@ impl Logged {
         fs::read_to_string(&self.log).unwrap()
     }
 
+    /// The lines of a log in JSON that have a message. The last line may still be written.
+    fn lines(&self, message: &str) -> Vec<Value> {
+        let log = self.log();
+        let complete = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = complete.map(|line| serde_json::from_str::<Value>(line).expect(line));
+        lines.filter(|line| line["message"] == message).collect()
+    }
+
     fn get(&self, path: &str) -> (u16, String) {
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        let mut response = agent.get(format!("{}{path}", self.url)).call().unwrap();
-        (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+        fetch(&format!("{}{path}", self.url))
     }
 
     fn until(&self, what: &str, done: impl Fn() -> bool) {
         let begin = Instant::now();
         while !done() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}\n{}", self.log());
+            assert!(begin.elapsed() < PATIENCE, "not in {PATIENCE:?}: {what}\n{}", self.log());
             sleep(Duration::from_millis(20));
         }
     }
@@ -85,20 +91,21 @@ fn a_replaced_file_is_served() {
     let left = info["previous_versions"][0]["seconds_left"].as_u64().unwrap();
     assert!((3000..=3600).contains(&left), "{info}");
     assert_eq!(info["memory"]["versions"], 2);
-    let (status, metrics) = service.get("/metrics");
-    assert_eq!(status, 200);
-    assert!(metrics.contains("papir_loads_total{database=\"words\",outcome=\"ok\"} 2"), "{metrics}");
+    // A version is counted and logged after it is served.
+    let loads = "papir_loads_total{database=\"words\",outcome=\"ok\"} 2";
+    service.until("the load is counted", || has_metric(&service.url, loads));
+    service.until("the memory is logged", || service.lines("memory").len() > 1);
+    service.until("queries are logged", || !service.lines("query").is_empty());
 
     let log = service.log();
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-    let memory: Vec<_> = lines.iter().filter(|line| line["message"] == "memory").collect();
+    let memory = service.lines("memory");
     assert_eq!(memory.len(), 2, "at the start and after the load\n{log}");
     for line in memory {
         assert_eq!(line["database"], "words");
         assert!(["snapshot", "hint", "material"].iter().all(|part| line[part].is_u64()), "{line}");
         assert!(cfg!(not(target_os = "linux")) || line["resident"].as_u64() > Some(1 << 20), "{line}");
     }
-    let queries: Vec<_> = lines.iter().filter(|line| line["message"] == "query").collect();
+    let queries = service.lines("query");
     assert!(!queries.is_empty() && queries.iter().all(|line| line["span"]["id"].is_string()), "{log}");
 }
 

@@ -1,12 +1,11 @@
 //! `papir plan`, and `papir build --scheme auto`.
 
 use std::fmt::Write;
-use std::process::{Command, Stdio};
 
 use papir_core::cost::Operation;
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+use crate::support::{Folder, Service, fails_with, papir, program, succeeds};
 
 /// Rates of a machine with two threads. Reading words takes `select16` seconds per byte, 4-bit ones more,
 /// packing takes a tenth of a nanosecond per byte, an external product ten milliseconds in either ring, and
@@ -307,10 +306,9 @@ fn impossible_plans_are_refused_in_one_line() {
 fn rates_come_from_the_users_file_or_are_built_in() {
     let folder = Folder::new();
     let plan = |home: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_papir"))
+        let output = program()
             .args([&["plan"], &MEBIBYTES_64[..]].concat())
             .env("XDG_DATA_HOME", home)
-            .stdin(Stdio::null())
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,11 +1,8 @@
 //! `papir psi`: preparing, serving and intersecting sets.
 
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+use crate::support::{Folder, Service, fails_with, has_metric, papir, succeeds, until};
 
 /// A set of 300 elements with labels.
 fn labelled(folder: &Folder) -> String {
@@ -59,11 +56,7 @@ fn a_small_set_is_intersected_by_a_filter_fetched_once() {
 
     // The set is replaced while it is served, under another key, so the cached filter is stale.
     prepared(&folder, &folder.write("set.txt", "a\nb\n"), &[]);
-    let begin = Instant::now();
-    while intersect(&folder, &service, "b\nelement 7\n").0 != "b\n" {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the new set is not served");
-        sleep(Duration::from_millis(100));
-    }
+    until("the new set is served", || intersect(&folder, &service, "b\nelement 7\n").0 == "b\n");
 }
 
 #[test]
@@ -136,16 +129,7 @@ fn invalid_intersections_are_refused_in_one_line() {
 /// Waits until the gauge of failed loads has a value.
 fn wait_for_failing(service: &Service, value: u32) {
     let line = format!("papir_load_failing{{database=\"set\"}} {value}");
-    let begin = Instant::now();
-    loop {
-        let metrics = ureq::get(format!("{}/metrics", service.url)).call().unwrap();
-        let text = metrics.into_body().read_to_string().unwrap();
-        if text.lines().any(|found| found == line) {
-            return;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(60), "no {line} in {text}");
-        sleep(Duration::from_millis(50));
-    }
+    until(&line, || has_metric(&service.url, &line));
 }
 
 #[test]

@@ -31,11 +31,11 @@ fn received(service: &Service, state: &str, key: &str) -> u64 {
 #[cfg(unix)]
 #[test]
 fn registered_clients_survive_a_restart_and_a_change() {
-    let folder = Folder::new();
+    let (folder, sockets) = (Folder::new(), Folder::short());
     let (words, registry) = (build(&folder), folder.path("registry"));
     fails_with(&["serve", &words, "--check-config"], &["--registry"]);
     // A client identifies a server by its address, which must survive the restart.
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
     let options = ["--registry", &registry, "--tickets-ahead", "1", "--list-clients", "--listen", &listen];
     let states = [folder.path("first"), folder.path("second")];
     let get =
@@ -67,7 +67,7 @@ fn registered_clients_survive_a_restart_and_a_change() {
 #[cfg(unix)]
 #[test]
 fn pirouette_keys_are_uploaded_once() {
-    let folder = Folder::new();
+    let (folder, sockets) = (Folder::new(), Folder::short());
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
     let (source, words) =
         (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
@@ -77,7 +77,7 @@ fn pirouette_keys_are_uploaded_once() {
     assert!(inspected.contains("query payload bytes"), "{inspected}");
 
     let (registry, state) = (folder.path("registry"), folder.path("state"));
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
     let options = ["--registry", &registry, "--list-clients", "--listen", &listen];
     let service = Service::start(&[&words], &options);
     let get = |service: &Service, key: &str| succeeds(&["get", &service.url, key, "--state", &state]);

@@ -1,10 +1,13 @@
 //! `papir push`, `papir pull` and `papir serve` with an object store, here a folder.
 
 use std::fs;
-use std::process::Command;
-use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+#[cfg(unix)]
+use rustix::process::Signal;
+
+use crate::support::{Folder, fails_with, succeeds};
+#[cfg(unix)]
+use crate::support::{Service, papir, program, send, until};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -61,14 +64,9 @@ fn a_pushed_database_is_served_and_reloaded_on_sighup() {
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3", "--database", "words"]), "value-3");
 
     succeeds(&["push", &folder.words(30, "plain"), &url(&store)]);
-    let status = Command::new("kill").args(["-HUP", &service.id().to_string()]).status();
-    assert!(status.unwrap().success());
+    send(Signal::HUP, &service);
     let get = || papir(&["get", &service.url, OPEN, "key-20"]).status.code();
-    let begin = Instant::now();
-    while get() != Some(0) {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the new snapshot is not served");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the new snapshot is served", || get() == Some(0));
     let nowhere = format!("file://{}", store.path("none.papir"));
     fails_with(
         &["serve", "--listen", "127.0.0.1:0", &nowhere, "--cache", &cache],
@@ -79,10 +77,10 @@ fn a_pushed_database_is_served_and_reloaded_on_sighup() {
 #[cfg(unix)]
 #[test]
 fn the_variable_for_files_takes_urls() {
-    let (folder, store) = (Folder::new(), Folder::new());
+    let (folder, store) = (Folder::short(), Folder::short());
     succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);
     let files = format!("{}:{}", url(&store), folder.numbers(5, "plain"));
-    let output = Command::new(env!("CARGO_BIN_EXE_papir"))
+    let output = program()
         .args(["serve", "--check-config", OPEN, "--cache", &folder.path("cache")])
         .env("PAPIR_SERVE_FILES", files)
         .output()

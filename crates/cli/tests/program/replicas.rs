@@ -10,8 +10,9 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use papir_client::{Connection, Options, Pin};
+use rustix::process::Signal;
 
-use crate::support::{Folder, Service, send, succeeds};
+use crate::support::{Folder, PATIENCE, Service, lasting_address, send, send_to, succeeds, until};
 
 /// Sends every request to the next service, each over its own connection.
 struct Balancer {
@@ -81,11 +82,11 @@ impl Replica {
     fn new(snapshot: &[u8]) -> Self {
         let place = Folder::new();
         let file = place.write("words.papir", snapshot);
-        Self { service: Self::start(&file, "127.0.0.1:0"), place }
+        Self { service: Self::start(&file, &lasting_address()), place }
     }
 
     fn start(file: &str, address: &str) -> Service {
-        Service::start(&[file], &["--keep-old", "60s", "--lame-duck", "500ms", "--listen", address])
+        Service::start(&[file], &["--keep-old", "1h", "--lame-duck", "500ms", "--listen", address])
     }
 
     fn address(&self) -> &str {
@@ -94,22 +95,23 @@ impl Replica {
 
     fn swap(&self, snapshot: &[u8]) {
         fs::rename(self.place.write("next", snapshot), self.place.path("words.papir")).unwrap();
-        send("-HUP", &self.service);
+        self.service.reload();
     }
 
     /// Stops the service as a supervisor does, and starts it again.
     fn restart(&mut self) {
         let address = self.address().to_owned();
-        send("-TERM", &self.service);
+        send(Signal::TERM, &self.service);
         assert_eq!(self.service.wait(), Some(0));
         self.service = Self::start(&self.place.path("words.papir"), &address);
     }
 }
 
 /// Looks keys up with fresh clients until told to stop.
-fn look_up(url: &str, stopped: &AtomicBool, lookups: &AtomicUsize) {
+fn look_up(url: &str, state: &Folder, stopped: &AtomicBool, lookups: &AtomicUsize) {
     while !stopped.load(Ordering::SeqCst) {
-        let options = Options { pin: Pin::Nothing, ..Options::default() };
+        let (state, patience) = (Some(state.path("").into()), Some(PATIENCE));
+        let options = Options { pin: Pin::Nothing, state, patience, ..Options::default() };
         let mut connection = Connection::open_with(url, &options).unwrap();
         for key in 0..5 {
             let value = connection.get_key(format!("key-{key}").as_bytes()).unwrap().unwrap();
@@ -119,13 +121,23 @@ fn look_up(url: &str, stopped: &AtomicBool, lookups: &AtomicUsize) {
     }
 }
 
+/// Tells the clients to stop when dropped, also by a panic.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Four clients look keys up through a balancer, while `change` changes the replicas.
 fn under_load(url: &str, change: impl FnOnce(&AtomicUsize)) -> usize {
-    let (done, lookups) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (done, lookups, state) = (AtomicBool::new(false), AtomicUsize::new(0), Folder::new());
     let failed = thread::scope(|scope| {
-        let clients: Vec<_> = (0..4).map(|_| scope.spawn(|| look_up(url, &done, &lookups))).collect();
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(|| look_up(url, &state, &done, &lookups))).collect();
+        let stop = Stop(&done);
         change(&lookups);
-        done.store(true, Ordering::SeqCst);
+        drop(stop);
         clients.into_iter().map(|client| client.join()).filter(Result::is_err).count()
     });
     assert_eq!(failed, 0, "clients failed");
@@ -145,7 +157,7 @@ fn replicas_that_change_at_different_moments_answer_every_lookup() {
     let lookups = thread::scope(|scope| {
         scope.spawn(|| balancer.serve(&listener, &addresses));
         let lookups = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            under_load(&url, |_| {
+            under_load(&url, |lookups| {
                 for version in 0..3 {
                     let next = fs::read(folder.words(21 + version, "simple")).unwrap();
                     for replica in &replicas {
@@ -153,6 +165,7 @@ fn replicas_that_change_at_different_moments_answer_every_lookup() {
                         sleep(Duration::from_millis(400));
                     }
                 }
+                until("lookups are answered", || lookups.load(Ordering::SeqCst) > 50);
             })
         }));
         balancer.stop();
@@ -199,7 +212,7 @@ struct Nginx {
 impl Nginx {
     fn start(services: &[&str]) -> Self {
         let folder = Folder::new();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = lasting_address();
         let servers: String = services.iter().map(|service| format!("server {service};")).collect();
         // A query may be longer than nginx's default limit of 1 MiB.
         let configuration = format!(
@@ -210,7 +223,7 @@ impl Nginx {
                fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
                upstream papir {{ {servers} keepalive 8; }}
                server {{
-                 listen 127.0.0.1:{port};
+                 listen {address};
                  location / {{
                    proxy_pass http://papir; proxy_http_version 1.1; proxy_set_header Connection '';
                  }}
@@ -223,19 +236,14 @@ impl Nginx {
             .args(["-p", &prefix, "-e", "error.log", "-c", &file])
             .spawn()
             .expect("this test needs nginx: install it (apt-get install nginx-light)");
-        let url = format!("http://127.0.0.1:{port}");
-        let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begin.elapsed() < Duration::from_secs(10), "nginx does not start");
-            sleep(Duration::from_millis(20));
-        }
-        Self { url, process, _folder: folder }
+        until("nginx starts", || TcpStream::connect(&address).is_ok());
+        Self { url: format!("http://{address}"), process, _folder: folder }
     }
 }
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
+        send_to(Signal::TERM, &self.process);
         let _ = self.process.wait();
     }
 }

@@ -1,25 +1,25 @@
 //! Services that restart during an update answer the version before it.
 #![cfg(unix)]
 
-use std::net::TcpListener;
-
 use papir_client::{Connection, Options, Pin};
+use rustix::process::Signal;
 
-use crate::support::{Folder, Service, send, succeeds};
+use crate::support::{Folder, Service, lasting_address, send, succeeds};
 
 /// The arguments of a service, which keeps its address when it restarts.
 struct Replica {
     arguments: Vec<String>,
     service: Service,
+    /// The state of its clients.
+    state: Folder,
 }
 
 impl Replica {
     fn new(place: &str, more: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let listen = format!("127.0.0.1:{port}");
+        let listen = lasting_address();
         let arguments = [&[place, "--listen", &listen], more].concat();
         let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
-        Self { service: Self::start(&arguments), arguments }
+        Self { service: Self::start(&arguments), arguments, state: Folder::new() }
     }
 
     fn start(arguments: &[String]) -> Service {
@@ -28,7 +28,7 @@ impl Replica {
     }
 
     fn restart(&mut self) {
-        send("-TERM", &self.service);
+        send(Signal::TERM, &self.service);
         assert_eq!(self.service.wait(), Some(0));
         self.service = Self::start(&self.arguments);
     }
@@ -37,7 +37,8 @@ impl Replica {
 /// A client of the version that the service now answers. It moves to another version only if the
 /// service refuses its own.
 fn client(replica: &Replica) -> Connection {
-    let options = Options { pin: Pin::Nothing, ..Options::default() };
+    let state = Some(replica.state.path("").into());
+    let options = Options { pin: Pin::Nothing, state, ..Options::default() };
     Connection::open_with(&replica.service.url, &options).unwrap()
 }
 

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Service, fails_with, send, succeeds};
+#[cfg(unix)]
+use rustix::process::Signal;
+
+use crate::support::{Folder, Service, fails_with, succeeds};
+#[cfg(unix)]
+use crate::support::{has_metric, papir, send, until};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -62,11 +65,11 @@ fn a_database_is_served_under_a_given_name() {
 fn signals_stop_the_server_gracefully() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
-    for signal in ["-TERM", "-INT"] {
+    for signal in [Signal::TERM, Signal::INT] {
         let mut service = Service::start(&[&words], &[OPEN]);
         assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
         send(signal, &service);
-        assert_eq!(service.wait(), Some(0), "{signal}");
+        assert_eq!(service.wait(), Some(0), "{signal:?}");
     }
 }
 
@@ -77,22 +80,19 @@ fn sighup_reloads_the_file_and_keeps_the_old_one_if_it_is_bad() {
     let words = folder.words(10, "plain");
     let mut service = Service::start(&[&words], &[OPEN]);
     let url = service.url.clone();
-    let get = || crate::support::papir(&["get", &url, OPEN, "key-20"]).status.code();
+    let get = || papir(&["get", &url, OPEN, "key-20"]).status.code();
     assert_eq!(get(), Some(1));
 
     folder.words(30, "plain");
-    send("-HUP", &service);
-    let begin = Instant::now();
-    while get() != Some(0) {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the new snapshot is not served");
-        sleep(Duration::from_millis(20));
-    }
+    send(Signal::HUP, &service);
+    until("the new snapshot is served", || get() == Some(0));
 
     fs::write(folder.path("damaged"), "damaged").unwrap();
     fs::rename(folder.path("damaged"), &words).unwrap();
-    send("-HUP", &service);
-    sleep(Duration::from_millis(200));
+    send(Signal::HUP, &service);
+    let failing = "papir_load_failing{database=\"words\"} 1";
+    until("the failed load is reported", || has_metric(&url, failing));
     assert_eq!(get(), Some(0));
-    send("-TERM", &service);
+    send(Signal::TERM, &service);
     assert_eq!(service.wait(), Some(0));
 }

@@ -38,7 +38,7 @@ fn get<'a>(url: &'a str, state: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
-    let folder = Folder::new();
+    let (folder, sockets) = (Folder::new(), Folder::short());
     let (owner, public) = keygen(&folder, "owner.key");
     let (_, stranger) = keygen(&folder, "stranger.key");
     assert!(public.starts_with("example.org/owner+"), "{public}");
@@ -71,7 +71,7 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
     drop(service);
 
     // Another owner's database at the same address, and one that is not signed.
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
     let at = |file: &str| Service::start(&[file], &[OPEN, "--name", "words", "--listen", &listen]);
     let first = at(&words);
     assert_eq!(succeeds(&get(&listen, &states[0], &[])), "value-7");
@@ -186,7 +186,7 @@ fn old_checkpoints_are_refused_until_the_version_is_signed_again() {
 
 #[test]
 fn comparisons_find_services_that_show_different_versions() {
-    let folder = Folder::new();
+    let (folder, sockets) = (Folder::new(), Folder::short());
     let (owner, public) = keygen(&folder, "owner.key");
     let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
     let changes = folder.write("changes.csv", "word,meaning\nkey-7,changed\n");
@@ -216,7 +216,7 @@ fn comparisons_find_services_that_show_different_versions() {
         succeeds(&["checkpoint", "verify", &service.url, "--owner-pub", &public]);
     }
     // A client that has seen one version refuses the other under the same sequence.
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
     let at = |file: &str| Service::start(&[file], &[OPEN, "--name", "words", "--listen", &listen]);
     let state = folder.path("state");
     let first = at(&words);
@@ -235,12 +235,12 @@ fn comparisons_find_services_that_show_different_versions() {
 
 #[test]
 fn publishers_and_new_keys_lock_no_client_out() {
-    let folder = Folder::new();
+    let (folder, sockets) = (Folder::new(), Folder::short());
     let (owner, public) = keygen(&folder, "owner.key");
     let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
     let publisher = folder.path("publisher.key");
     let of_publisher = succeeds(&["checkpoint", "keygen", &publisher, "--name", "publisher.example"]);
-    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
     let state = folder.path("state");
     let look_up = |more: &[&str]| {
         let _service = Service::start(&[&words], &[OPEN, "--name", "words", "--listen", &listen]);

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+use crate::support::{Folder, Service, fails_with, papir, program, succeeds};
 
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
@@ -19,7 +19,7 @@ fn got(file: &str, get: &[&str]) -> Vec<u8> {
 
 /// Builds with the scheme `plain` from bytes on standard input.
 fn piped(bytes: &[u8], out: &str, more: &[&str]) -> Output {
-    let mut build = Command::new(env!("CARGO_BIN_EXE_papir"))
+    let mut build = program()
         .args(["build", "-", "--out", out])
         .args(PLAIN)
         .args(more)

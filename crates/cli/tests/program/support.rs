@@ -1,13 +1,45 @@
 //! Runs the compiled program as a user would.
 
+use std::env;
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Longest wait for anything that takes seconds: a busy machine may take minutes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Beginnings of the names of variables that papir, its libraries or clouds read.
+const PREFIXES: [&str; 6] = ["AWS_", "AZURE_", "GOOGLE_", "OTEL_", "PAPIR_", "PG"];
+/// Other variables that change what a program does or prints.
+const NAMES: [&str; 8] = [
+    "BASH_ENV",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "ENV",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+    "XDG_CACHE_HOME",
+];
+/// The backend of the kernels: whoever sets it wants the tests to run with it.
+const BACKEND: &str = "PAPIR_BACKEND";
+
+thread_local! {
+    /// The home of the test of this thread. Two services of different tests may have had the same port, and
+    /// a client refuses a service that is not the one it has pinned.
+    static HOME: Folder = Folder::new();
+}
 
 /// Held by tests that load the machine for minutes and by tests that limit waiting times, so that these do
 /// not run at the same time.
@@ -16,9 +48,41 @@ pub(crate) fn loaded_machine() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns whether a variable is a setting of the person who runs the tests.
+fn is_setting(name: &str) -> bool {
+    let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
+    let is_known = NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    (is_proxy || is_known) && name != BACKEND
+}
+
+/// A command that is free of the settings of the person who runs the tests. Its stdin is empty.
+pub(crate) fn isolated(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    for (name, _) in env::vars_os() {
+        if is_setting(&name.to_string_lossy()) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// An isolated command that runs papir itself or in a shell. Its home is empty at the start of a test.
+pub(crate) fn at_home(program: impl AsRef<OsStr>) -> Command {
+    let home = HOME.with(|home| home.path(""));
+    let mut command = isolated(program);
+    command.env("HOME", &home).env("XDG_DATA_HOME", home);
+    command
+}
+
+/// A command of papir.
+pub(crate) fn program() -> Command {
+    at_home(env!("CARGO_BIN_EXE_papir"))
+}
+
 /// Runs papir with arguments and an empty stdin.
 pub(crate) fn papir(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_papir")).args(arguments).stdin(Stdio::null()).output().unwrap()
+    program().args(arguments).output().unwrap()
 }
 
 /// Runs papir, expecting exit code 0 and an empty stderr. Returns its stdout.
@@ -72,6 +136,20 @@ pub(crate) struct Folder(tempfile::TempDir);
 impl Folder {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
+    }
+
+    /// A folder for Unix sockets, whose paths have at most about 100 bytes, and for lists of paths, which
+    /// are separated by `:`. The path of the system's temporary files may be longer, or have a `:`.
+    pub(crate) fn short() -> Self {
+        let folder = tempfile::tempdir_in("/tmp").or_else(|_| tempfile::tempdir());
+        Self(folder.unwrap())
+    }
+
+    /// A folder for hundreds of megabytes, in cargo's folder for tests: the one for temporary files may be in
+    /// memory. Whoever may not write to cargo's gets a temporary one.
+    pub(crate) fn large() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).or_else(|_| tempfile::tempdir());
+        Self(folder.unwrap())
     }
 
     /// The path of a file in the folder.
@@ -129,10 +207,8 @@ pub(crate) struct Service {
 impl Service {
     /// Number of queries to a database that were answered.
     pub(crate) fn answered(&self, database: &str) -> u64 {
-        let url = format!("{}/metrics", self.url);
-        let text = ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap();
         let name = format!("papir_queries_total{{database=\"{database}\"}} ");
-        text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+        metrics(&self.url).lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
     }
 
     /// Serves files, with further arguments, on a free port unless the arguments contain --listen.
@@ -156,7 +232,7 @@ impl Service {
 
     fn spawn_in(environment: &[(&str, &str)], command: &[&str], more: &[&str]) -> Self {
         let listen: &[&str] = if more.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
-        let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+        let mut child = program()
             .args([command, listen, more].concat())
             .env("PAPIR_LOG", "off")
             .envs(environment.iter().copied())
@@ -178,12 +254,8 @@ impl Service {
     #[cfg(unix)]
     pub(crate) fn reload(&self) {
         let before = self.version();
-        send("-HUP", self);
-        let begin = Instant::now();
-        while self.version() == before {
-            assert!(begin.elapsed() < Duration::from_secs(60), "the new snapshot is not served");
-            sleep(Duration::from_millis(20));
-        }
+        send(Signal::HUP, self);
+        until("the new snapshot is served", || self.version() != before);
     }
 
     /// The version of the server's only database.
@@ -206,11 +278,48 @@ impl Drop for Service {
     }
 }
 
-/// Sends a signal, as in `-HUP`.
+/// Sends a signal to a service.
 #[cfg(unix)]
-pub(crate) fn send(signal: &str, service: &Service) {
-    let status = Command::new("kill").args([signal, &service.id().to_string()]).status().unwrap();
-    assert!(status.success());
+pub(crate) fn send(signal: Signal, service: &Service) {
+    send_to(signal, &service.child);
+}
+
+/// Sends a signal to a process that has not been waited for.
+#[cfg(unix)]
+pub(crate) fn send_to(signal: Signal, child: &Child) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// An address of this machine for a service that stops and starts again. A port of 127.0.0.1 may meanwhile be
+/// given to another test: where there are more such addresses, as on Linux, this is a random one.
+pub(crate) fn lasting_address() -> String {
+    let [first, second, third, ..] = RandomState::new().hash_one(()).to_le_bytes();
+    let host = Ipv4Addr::new(127, first, second, third);
+    let listener = TcpListener::bind((host, 0)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    listener.unwrap().local_addr().unwrap().to_string()
+}
+
+/// A client of services of this machine, which uses no proxy. It returns responses of every status.
+pub(crate) fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build().new_agent()
+}
+
+/// The status and the body of a response.
+pub(crate) fn fetch(url: &str) -> (u16, String) {
+    let mut response = agent().get(url).call().unwrap();
+    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+}
+
+/// The metrics of the service at a URL.
+pub(crate) fn metrics(url: &str) -> String {
+    let (status, text) = fetch(&format!("{url}/metrics"));
+    assert_eq!(status, 200, "{text}");
+    text
+}
+
+/// Returns whether the metrics of the service at a URL have a line.
+pub(crate) fn has_metric(url: &str, line: &str) -> bool {
+    metrics(url).lines().any(|found| found == line)
 }
 
 /// The repository's root.
@@ -218,16 +327,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Waits until a condition holds, at most a minute.
-pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
-    until_within(Duration::from_secs(60), what, holds);
-}
-
-/// Waits until a condition holds, at most for a time.
-pub(crate) fn until_within(limit: Duration, what: &str, holds: impl Fn() -> bool) {
+/// Waits until a condition holds, at most for [`PATIENCE`].
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < limit, "not in {limit:?}: {what}");
+        assert!(begin.elapsed() < PATIENCE, "not in {PATIENCE:?}: {what}");
         sleep(Duration::from_millis(20));
     }
 }

@@ -4,7 +4,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, Issuer, KeyPair, date_time_ymd,
 };
 
-use crate::support::{Folder, Service, fails_for_now, fails_with, papir, succeeds};
+use crate::support::{Folder, Service, fails_for_now, fails_with, lasting_address, papir, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -25,9 +25,13 @@ fn authority(host: &str, (from, to): (i32, i32)) -> CertificateParams {
     params
 }
 
-fn serve(folder: &Folder, (cert, key): &(String, String)) -> Service {
+fn serve(folder: &Folder, own: &(String, String)) -> Service {
+    serve_at("127.0.0.1:0", folder, own)
+}
+
+fn serve_at(address: &str, folder: &Folder, (cert, key): &(String, String)) -> Service {
     let words = folder.path("words.papir");
-    Service::start(&[&words], &[OPEN, "--tls-cert", cert, "--tls-key", key])
+    Service::start(&[&words], &[OPEN, "--listen", address, "--tls-cert", cert, "--tls-key", key])
 }
 
 #[test]
@@ -85,10 +89,10 @@ fn addresses_with_the_wrong_scheme_name_the_right_one() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
     let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
-    let (tls, plain) = (serve(&folder, &own), Service::start(&[&words], &[OPEN]));
-    let port = |service: &Service| service.url.rsplit(':').next().unwrap().to_owned();
-    let (as_http, as_https) =
-        (format!("http://127.0.0.1:{}", port(&tls)), format!("https://127.0.0.1:{}", port(&plain)));
+    let address = lasting_address();
+    let (tls, plain) = (serve_at(&address, &folder, &own), Service::start(&[&words], &[OPEN]));
+    let as_http = format!("http://{address}");
+    let as_https = plain.url.replace("http://", "https://");
     fails_with(&["get", &as_http, OPEN, "key-3"], &["TLS", &format!("try {}", tls.url)]);
     fails_with(&["get", &as_https, OPEN, "key-3"], &["TLS", &format!("try {}", plain.url)]);
     drop((tls, plain));

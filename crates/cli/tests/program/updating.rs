@@ -1,11 +1,13 @@
 //! `papir update`, and answers of a server after an update.
 
 use std::fs;
-use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Service, fails_with, papir, succeeds};
+#[cfg(unix)]
+use rustix::process::Signal;
+
+#[cfg(unix)]
+use crate::support::send;
+use crate::support::{Folder, Service, fails_with, papir, succeeds, until};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -71,12 +73,8 @@ fn a_running_server_loads_an_update_on_sighup() {
     let changes = folder.write("changes.csv", "word,meaning,gone\nword 7,lucky,\nword 8,,1\n");
     succeeds(&["update", &words, "--from", &changes, "--delete-column", "gone"]);
     assert_eq!(get("word 7").stdout, b"meaning 7");
-    assert!(Command::new("kill").args(["-HUP", &service.id().to_string()]).status().unwrap().success());
-    let begin = Instant::now();
-    while get("word 7").stdout != b"lucky" {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the new version is not served");
-        sleep(Duration::from_millis(20));
-    }
+    send(Signal::HUP, &service);
+    until("the new version is served", || get("word 7").stdout == b"lucky");
     assert_eq!(get("word 8").status.code(), Some(1));
 }
 
@@ -122,13 +120,6 @@ fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
     let words = build(&folder, &[]);
     let service = Service::start(&[&words], &["--watch", "1"]);
     let get = |key: &str| papir(&["get", &service.url, key]);
-    let until = |key: &str, expected: &[u8]| {
-        let begin = Instant::now();
-        while get(key).stdout != expected {
-            assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s");
-            sleep(Duration::from_millis(50));
-        }
-    };
     let before = fs::read(&words).unwrap();
     let changes = folder.write("changes.csv", "word,meaning,gone\nword 1,set,\nword 2,,1\nfresh,added,\n");
     let delta = |more: &[&str]| {
@@ -139,7 +130,7 @@ fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
     assert_eq!(value(&output, "changes"), "3 rows");
     assert!(value(&output, "delta").starts_with("3 changes since version "), "{output}");
     assert_eq!(fs::read(&words).unwrap(), before);
-    until("word 1", b"set");
+    until("the changes are answered", || get("word 1").stdout == b"set");
     assert_eq!((get("fresh").stdout, get("word 2").status.code()), (b"added".to_vec(), Some(1)));
     assert_eq!(get("word 3").stdout, b"meaning 3");
 
@@ -158,7 +149,7 @@ fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
     let merged = succeeds(&["merge", &words]);
     assert_eq!(value(&merged, "changes"), "1 new, 1 replaced, 1 deleted");
     assert!(succeeds(&["merge", &words]).contains("nothing to change"));
-    until("word 1", b"set");
+    until("the merged changes are answered", || get("word 1").stdout == b"set");
     assert_eq!((get("fresh").stdout, get("word 2").status.code()), (b"added".to_vec(), Some(1)));
 }
 

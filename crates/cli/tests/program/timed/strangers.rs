@@ -10,7 +10,7 @@ use papir_client::{Connection, Options, Pin, Token};
 use papir_lookup::{Bundle, Lookup, Wanted};
 use papir_schemes::registry;
 
-use crate::support::{Folder, Service, loaded_machine, succeeds};
+use crate::support::{Folder, Service, agent, loaded_machine, succeeds};
 
 const TRICKLING: usize = 500;
 const REGISTERING: usize = 200;
@@ -95,8 +95,9 @@ impl Strangers<'_> {
 
 fn get(service: &Service, token: &str, path: &str) -> Vec<u8> {
     let url = format!("{}/v1/databases/{path}", service.url);
-    let response = ureq::get(url).header("authorization", format!("Bearer {token}")).call();
-    response.unwrap().body_mut().read_to_vec().unwrap()
+    let mut response = agent().get(url).header("authorization", format!("Bearer {token}")).call().unwrap();
+    assert_eq!(response.status(), 200, "{path}");
+    response.body_mut().read_to_vec().unwrap()
 }
 
 /// The length of a client's keys.
@@ -150,6 +151,7 @@ fn strangers_do_not_hold_up_an_honest_client() {
         database: Some("words".into()),
         pin: Pin::Nothing,
         token: Some(Token::new(&honest).unwrap()),
+        state: Some(folder.path("state").into()),
         ..Options::default()
     };
     let mut connection = Connection::open_with(&service.url, &options).unwrap();
