@@ -13,7 +13,7 @@ use crate::mutate::{below, mutate};
 /// Maximum number of inputs, seeds included, kept as a base for mutations.
 const KEPT: usize = 512;
 
-/// Limits of a run, which ends when either is reached.
+/// Limits of a run, which ends when either is reached. The time does not count before all seeds have run.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Maximum number of inputs.
@@ -42,7 +42,7 @@ pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
     let (mut report, mut seen, start) = (Report::default(), HashSet::new(), Instant::now());
     let mut kept = target.seeds.clone();
     let mut seeds = target.seeds.clone().into_iter();
-    while report.inputs < bounds.inputs && start.elapsed() < bounds.time {
+    while report.inputs < bounds.inputs && (!seeds.as_slice().is_empty() || start.elapsed() < bounds.time) {
         let input = seeds.next().unwrap_or_else(|| changed(&kept, target.words, &mut rng));
         let begin = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
@@ -91,9 +91,11 @@ mod tests {
 
     #[test]
     fn a_run_ends_at_its_bounds() {
-        let mut target = Target::new(vec![vec![1]], |_| String::new());
+        let mut target = Target::new(vec![vec![1], vec![2]], |_| String::new());
         let report = run(&mut target, 1, Bounds { inputs: 100, ..BOUNDS });
         assert_eq!((report.inputs, report.outcomes, report.finding), (100, 1, None));
-        assert_eq!(run(&mut target, 1, Bounds { inputs: 100, time: Duration::ZERO }).inputs, 0);
+        let seeds = run(&mut target, 1, Bounds { inputs: 100, time: Duration::ZERO });
+        assert_eq!(seeds.inputs, 2, "seeds run however slow the machine is");
+        assert_eq!(run(&mut target, 1, Bounds { inputs: 0, ..BOUNDS }).inputs, 0);
     }
 }

@@ -6,8 +6,9 @@
 use papir_schemes::shared::messages::PublicSeed;
 use papir_schemes::shared::selection::Selects as _;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -25,10 +26,12 @@ use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::{ParameterSet, Pirouette};
 
 /// Name and bytes of a pattern, and the number of freed blocks that contained it.
-type Pattern = (&'static str, Vec<u8>, usize);
+type Pattern = (&'static str, Vec<u8>, AtomicUsize);
 
 static WATCHING: AtomicBool = AtomicBool::new(false);
-static PATTERNS: Mutex<Vec<Pattern>> = Mutex::new(Vec::new());
+/// Threads search their blocks at the same time, and every block is searched. Nobody who holds the lock frees
+/// memory while `WATCHING` is set: freeing takes the lock.
+static PATTERNS: RwLock<Vec<Pattern>> = RwLock::new(Vec::new());
 /// Serializes the tests, as they share `WATCHING` and `PATTERNS`.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -46,11 +49,11 @@ unsafe impl GlobalAlloc for Watch {
             // SAFETY: the block is still allocated and has this size. Bytes that were never written
             // are compared like any others.
             let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
-            if let Ok(mut patterns) = PATTERNS.try_lock() {
-                patterns
-                    .iter_mut()
-                    .filter(|(_, pattern, _)| contains(bytes, pattern))
-                    .for_each(|one| one.2 += 1);
+            let patterns = PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
+            for (_, pattern, count) in patterns.iter() {
+                if contains(bytes, pattern) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
         // SAFETY: the caller's contract is passed on.
@@ -73,12 +76,15 @@ fn pattern(poly: &Poly<Values>) -> Vec<u8> {
 
 /// Returns the result of `work` and the names of the patterns found in blocks freed meanwhile.
 fn freed<T>(patterns: Vec<(&'static str, Vec<u8>)>, work: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
-    *PATTERNS.lock().unwrap() = patterns.into_iter().map(|(name, bytes)| (name, bytes, 0)).collect();
+    let patterns = patterns.into_iter().map(|(name, bytes)| (name, bytes, AtomicUsize::new(0))).collect();
+    // A test that failed may have left it set.
+    WATCHING.store(false, Ordering::SeqCst);
+    *PATTERNS.write().unwrap() = patterns;
     WATCHING.store(true, Ordering::SeqCst);
     let result = work();
     WATCHING.store(false, Ordering::SeqCst);
-    let found = std::mem::take(&mut *PATTERNS.lock().unwrap());
-    (result, found.into_iter().filter(|one| one.2 > 0).map(|one| one.0).collect())
+    let found = std::mem::take(&mut *PATTERNS.write().unwrap());
+    (result, found.into_iter().filter(|one| one.2.load(Ordering::Relaxed) > 0).map(|one| one.0).collect())
 }
 
 #[test]
@@ -86,7 +92,7 @@ fn freed_memory_holds_no_secret() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // A freed marker is found.
     let marker = vec![0xA5u8; 64];
-    let (_, seen) = freed(vec![("a marker", marker[..32].to_vec())], || drop(marker.clone()));
+    let (_, seen) = freed(vec![("a marker", marker[..32].to_vec())], || drop(black_box(marker.clone())));
     assert_eq!(seen, ["a marker"]);
 
     let shape = Shape::of_bytes(300_000, 64).unwrap();
@@ -235,9 +241,7 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
         ("the response ring's key in residues", words_of(of_response.residues())),
         ("the response ring's key in values", words_of(small.forward(of_response.clone()).residues())),
     ];
-    // On one thread: a block freed while another thread searches one is not searched.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let ((mut state, keys), seen) = freed(secrets.clone(), || pool.install(register));
+    let ((mut state, keys), seen) = freed(secrets.clone(), register);
     assert!(seen.is_empty(), "registering frees {seen:?}");
     assert!(keys.encode(&params).len() > 1 << 20);
     let query = || drop(client.query(Some(&mut state), &[7], &mut ChaCha20Rng::from_seed([8; 32])).unwrap());

@@ -213,7 +213,9 @@ mod tests {
 
     /// The status, and whether the response has a `Retry-After` header.
     fn status_of(url: String) -> (u16, bool) {
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        // No proxy of the environment carries requests to this machine.
+        let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build();
+        let agent = config.new_agent();
         let response = agent.get(url).call().unwrap();
         (response.status().as_u16(), response.headers().contains_key("retry-after"))
     }
@@ -243,5 +245,20 @@ mod tests {
             assert_eq!(found, (expected, expected == 503), "{path}");
         }
         bound.serve(std::future::ready(())).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_waits_for_running_requests_and_not_for_open_connections() {
+        let owner = Arc::new(());
+        let running = Arc::clone(&owner);
+        let requests = Ongoing::of(&owner);
+        let open = tokio::spawn(std::future::pending::<()>());
+        let interval = Duration::from_secs(1);
+        let stopping = tokio::spawn(async move { finish(&requests, open, interval).await });
+
+        sleep(interval * 100).await;
+        assert!(!stopping.is_finished(), "a request was cut off");
+        drop(running);
+        timeout(interval * 2, stopping).await.unwrap().unwrap().unwrap();
     }
 }

@@ -5,11 +5,19 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
 /// The user of the servers if the tests run as root: PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
+/// Most servers of a process at the same time, their standbys aside. Each takes 30 MB of the temporary
+/// directory, which may be small.
+const MOST_SERVERS: usize = 6;
+/// The name of the socket in the server's folder.
+const SOCKET: &str = ".s.PGSQL.5432";
+/// A socket's path is shorter than this: systems allow 104 bytes and more.
+const SOCKET_PATH_LIMIT: usize = 100;
 /// Role of the registry. It is no superuser.
 const ROLE: &str = "papir";
 /// The role's password.
@@ -20,17 +28,24 @@ const ACCESS: &str = "local all papir scram-sha-256\nlocal all all trust\nlocal 
 /// A running server, stopped when dropped.
 pub struct Server {
     folder: TempDir,
+    /// `None` for a standby, so that its primary's turn suffices.
+    _turn: Option<Turn>,
 }
 
 impl Server {
-    /// A new server with these settings, as in `fsync = off`. It has an empty database `papir`.
+    /// A new server with these settings, as in `fsync = off`. It has an empty database `papir`. Waits while too
+    /// many other tests have one, so a test must not need two at the same time.
     ///
     /// # Panics
     /// If PostgreSQL is not installed.
     pub fn start(settings: &str) -> Self {
-        let server = Self { folder: folder() };
+        let turn = Turn::wait();
+        let server = Self { folder: folder(), _turn: Some(turn) };
         let data = server.data();
-        run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "--no-sync"]);
+        // The same cluster on each machine, whatever its locale, and small.
+        let cluster = ["--locale=C", "--encoding=UTF8", "--wal-segsize=1"];
+        let access = ["-U", "postgres", "-A", "trust"];
+        run("initdb", &[&["-D", &data, "--no-sync"][..], &cluster, &access].concat());
         fs::write(server.path("data/pg_hba.conf"), ACCESS).unwrap();
         server.configure(settings);
         server.control("start");
@@ -41,9 +56,9 @@ impl Server {
 
     /// A standby of this server with these settings, as in `hot_standby = on`. It is named `standby`.
     pub fn standby(&self, settings: &str) -> Self {
-        let standby = Self { folder: folder() };
-        let host = self.folder.path().to_str().unwrap();
-        let source = format!("host={host} user=postgres application_name=standby");
+        let standby = Self { folder: folder(), _turn: None };
+        let host = self.socket_folder().replace('\\', r"\\").replace('\'', r"\'");
+        let source = format!("host='{host}' user=postgres application_name=standby");
         run("pg_basebackup", &["-d", &source, "-D", &standby.data(), "-R", "--no-sync", "-c", "fast"]);
         standby.configure(settings);
         standby.control("start");
@@ -66,19 +81,22 @@ impl Server {
     }
 
     fn host(&self) -> String {
-        self.folder.path().to_str().unwrap().replace('/', "%2F")
+        percent_encoded(self.socket_folder())
     }
 
     /// Runs a statement as superuser, and returns what it prints.
     pub fn sql(&self, database: &str, statement: &str) -> String {
-        let host = self.folder.path().to_str().unwrap();
-        let output = run("psql", &["-h", host, "-U", "postgres", "-d", database, "-Atqc", statement]);
+        let host = self.socket_folder();
+        // `-X`: no settings of the person who runs the tests.
+        let output = run("psql", &["-X", "-h", host, "-U", "postgres", "-d", database, "-Atqc", statement]);
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     /// Changes settings. They count from the next start.
     pub fn configure(&self, settings: &str) {
-        let socket = self.folder.path().display();
+        // A list of quoted names, in a quoted value.
+        let socket = format!("\"{}\"", self.socket_folder().replace('"', "\"\""));
+        let socket = socket.replace('\\', r"\\").replace('\'', "''");
         let own = format!("listen_addresses = ''\nunix_socket_directories = '{socket}'\n");
         let replication = fs::read_to_string(self.path("data/postgresql.auto.conf")).unwrap_or_default();
         let replication = replication.lines().filter(|line| line.starts_with("primary_conninfo"));
@@ -102,11 +120,16 @@ impl Server {
     }
 
     fn control(&self, action: &str) {
-        let (data, log) = (self.data(), self.path("log"));
+        let data = self.data();
+        let log = self.path("log");
         run(
             "pg_ctl",
-            &[action, "-D", &data, "-w", "-t", "60", "-m", "immediate", "-l", log.to_str().unwrap()],
+            &[action, "-D", &data, "-w", "-t", "180", "-m", "immediate", "-l", log.to_str().unwrap()],
         );
+    }
+
+    fn socket_folder(&self) -> &str {
+        self.folder.path().to_str().unwrap()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -126,13 +149,62 @@ impl Drop for Server {
     }
 }
 
-/// A folder that the server's user owns.
+/// The number of servers, and a signal that one has ended.
+static SERVERS: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+/// Permission to run a server, until it is dropped.
+struct Turn;
+
+impl Turn {
+    fn wait() -> Self {
+        let servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = ENDED.wait_while(servers, |servers| *servers >= MOST_SERVERS);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *SERVERS.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_one();
+    }
+}
+
+/// A folder that the server's user owns: in the temporary directory, or in /tmp if a server cannot use it
+/// there.
 fn folder() -> TempDir {
-    let folder = TempDir::new().unwrap();
+    // Without links, so that the folder's path names all folders above it.
+    let temporary = fs::canonicalize(std::env::temp_dir()).unwrap();
+    let folder = TempDir::new_in(temporary).unwrap();
+    let folder = if is_usable(folder.path()) { folder } else { TempDir::new_in("/tmp").unwrap() };
+
     if is_root(folder.path()) {
         chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     }
     folder
+}
+
+/// Returns true if a server can have its data and its socket in this folder. A socket's path is short, and
+/// PostgreSQL reads a comma in it as the end of one path of several. The server's user, another one than
+/// root, must be able to enter all folders above.
+fn is_usable(folder: &Path) -> bool {
+    let socket = folder.join(SOCKET);
+    let is_reachable = |above: &Path| fs::metadata(above).unwrap().mode() & 0o001 != 0;
+
+    socket.to_str().is_some_and(|path| path.len() < SOCKET_PATH_LIMIT && !path.contains(','))
+        && (!is_root(folder) || folder.ancestors().skip(1).all(is_reachable))
+}
+
+/// A path as the host in a URL.
+fn percent_encoded(path: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    path.bytes().map(encode).collect()
 }
 
 fn is_root(own: &Path) -> bool {
@@ -145,6 +217,13 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(programs().join(program));
     if is_root(probe.path()) {
         command.uid(NOBODY).gid(NOBODY);
+    }
+    // Messages, sorting and servers do not depend on the person who runs the tests.
+    command.env("LC_ALL", "C");
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"PG") {
+            command.env_remove(name);
+        }
     }
     // A started server must not hold the pipes of this process.
     let quiet = program == "pg_ctl";

@@ -1,6 +1,8 @@
 //! Named benchmarks at a small size, their output, and errors.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Parser;
 use papir_bench::cli::{Args, Outcome, perform, run_with};
@@ -62,19 +64,31 @@ struct Program {
     args: Args,
 }
 
-fn parse(line: &str) -> Result<Args, clap::Error> {
-    Program::try_parse_from(std::iter::once("bench").chain(line.split_whitespace())).map(|p| p.args)
+/// The arguments of a command line, and of a file as the last one, whose path may have white space.
+fn parse(line: &str, file: Option<&Path>) -> Result<Args, clap::Error> {
+    let words = std::iter::once("bench").chain(line.split_whitespace()).map(OsString::from);
+    let file = file.map(|file| file.as_os_str().to_owned());
+    Program::try_parse_from(words.chain(file)).map(|p| p.args)
+}
+
+fn run(args: &Args) -> Result<String, Error> {
+    let mut out = Vec::new();
+    run_with(args, &mut out, &NoProgress)?;
+    Ok(String::from_utf8(out).unwrap())
 }
 
 /// The output of a command line.
 pub(crate) fn output(line: &str) -> Result<String, Error> {
-    let mut out = Vec::new();
-    run_with(&parse(line).unwrap(), &mut out, &NoProgress)?;
-    Ok(String::from_utf8(out).unwrap())
+    run(&parse(line, None).unwrap())
+}
+
+/// The output of a command line with a file as the last argument.
+pub(crate) fn output_with(line: &str, file: &Path) -> Result<String, Error> {
+    run(&parse(line, Some(file)).unwrap())
 }
 
 fn error(line: &str) -> String {
-    match parse(line) {
+    match parse(line, None) {
         Err(error) => error.to_string(),
         Ok(_) => output(line).unwrap_err().to_string(),
     }
@@ -210,8 +224,7 @@ fn tables_and_figures_are_printed_as_text_json_and_svg() {
     assert_eq!((&json["figure"], &json["correct"]), (&"inspire-3".into(), &true.into()));
     assert_eq!(json["points"][0]["stages"]["packing"], 1070.0);
     let path = std::env::temp_dir().join(format!("papir-figure-{}.svg", std::process::id()));
-    let line = format!("--figure inspire-3 --size 1 --svg {}", path.display());
-    assert_eq!(output(&line).unwrap(), "");
+    assert_eq!(output_with("--figure inspire-3 --size 1 --svg", &path).unwrap(), "");
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("<svg "));
     std::fs::remove_file(path).unwrap();
 }

@@ -3,7 +3,7 @@
 use papir_bench::schemes;
 use serde_json::Value;
 
-use crate::bench::output;
+use crate::bench::{output, output_with};
 
 fn schemes_of(report: &Value) -> Vec<&str> {
     report["schemes"].as_array().unwrap().iter().map(|entry| entry["scheme"].as_str().unwrap()).collect()
@@ -37,8 +37,7 @@ fn every_scheme_has_a_row() {
 #[ignore = "prepares a database of every scheme"]
 fn every_scheme_is_measured_listed_and_drawn() {
     let svg = std::env::temp_dir().join(format!("papir-all-{}.svg", std::process::id()));
-    let line = format!("--all --records 4096 --record-bytes 2 --runs 1 --csv --svg {}", svg.display());
-    let csv = output(&line).unwrap();
+    let csv = output_with("--all --records 4096 --record-bytes 2 --runs 1 --csv --svg", &svg).unwrap();
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!(rows.len(), 1 + schemes::names().unwrap().len());
     let measured = rows.iter().filter(|row| row.contains("measured, right")).count();

@@ -128,6 +128,26 @@ fn retries_are_limited() {
     }
 }
 
+#[test]
+fn without_advice_each_pause_is_twice_as_long_until_the_patience_ends() {
+    let mut peer = Peer::new(simple(1));
+    let service = peer.service().unwrap().with_patience(Duration::from_millis(600));
+    let mut session = peer.run(Session::open(service, Settings::default())).unwrap();
+    peer.take();
+    for _ in 0..100 {
+        peer.script.push_back(Reply { retry_after: Some("0"), ..Reply::refusal(429, "busy") });
+    }
+    let start = peer.now();
+
+    let error = get(&mut peer, &mut session, 7).unwrap_err();
+
+    assert_eq!(error.code(), "busy");
+    // After 50, 100 and 200 ms, each with up to half of it more. Another 400 ms would be too long.
+    assert_eq!(queries(&peer.take()).len(), 4);
+    let waited = (peer.now() - start).as_millis();
+    assert!((350..525).contains(&waited), "{waited} ms");
+}
+
 /// The requests for more lookups than one request holds, and the outcome.
 fn several_batches(damage: fn(&mut Vec<u8>)) -> (Vec<Event>, Result<(), Error>) {
     let (mut peer, mut session) = open(1);

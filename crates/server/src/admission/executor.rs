@@ -426,7 +426,9 @@ mod tests {
     /// Waits until these numbers of requests wait and run.
     async fn until(executor: &Executor<Task>, waiting: usize, running: usize) {
         let load = |executor: &Executor<Task>| (executor.load().waiting, executor.load().running);
+        let start = Instant::now();
         while load(executor) != (waiting, running) {
+            assert!(start.elapsed() < Duration::from_secs(90), "not {waiting} and {running} in 90 s");
             tokio::task::yield_now().await;
         }
     }

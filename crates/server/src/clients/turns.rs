@@ -33,16 +33,20 @@ impl<'a> Turns<'a> {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Waits while queries are running, at most [`WAITS`] times the work since the last wait.
-    pub(super) fn give_way(&self) {
+    /// Waits while queries are running, at most [`WAITS`] times the work since the last wait. Returns the
+    /// time that it waited.
+    pub(super) fn give_way(&self) -> Duration {
         // Held while waiting: the other threads of the ticket wait too.
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        let wait = WAITS * since.elapsed();
+        let most = WAITS * since.elapsed();
         let begin = Instant::now();
-        while self.queries.is_active() && !self.is_stopping() && begin.elapsed() < wait {
-            thread::sleep(POLL_QUERIES.min(wait));
+        let mut waited = Duration::ZERO;
+        while self.queries.is_active() && !self.is_stopping() && waited < most {
+            thread::sleep(POLL_QUERIES.min(most));
+            waited = begin.elapsed();
         }
         *since = Instant::now();
+        waited
     }
 }
 
@@ -67,19 +71,18 @@ mod tests {
         let (pending, stopping) = (Arc::new(()), AtomicBool::new(false));
         let queries = Ongoing::of(&pending);
         let turns = Turns::new(&queries, &stopping);
-        let waited = |work: Duration| {
-            thread::sleep(work);
-            let begin = Instant::now();
-            turns.give_way();
-            begin.elapsed()
-        };
         let work = Duration::from_millis(20);
-        assert!(waited(work) < work, "no query is running");
+        let waited_after_work = || {
+            thread::sleep(work);
+            turns.give_way()
+        };
+
+        assert_eq!(waited_after_work(), Duration::ZERO, "no query is running");
         let query = Arc::clone(&pending);
-        let wait = waited(work);
-        assert!(wait >= WAITS * work, "{wait:?}");
+        let waited = waited_after_work();
+        assert!(waited >= WAITS * work, "{waited:?}");
         stopping.store(true, Ordering::Relaxed);
-        assert!(waited(work) < work);
+        assert_eq!(waited_after_work(), Duration::ZERO, "the service stops");
         drop(query);
     }
 }

@@ -76,7 +76,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_socket_without_a_listener_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = papir_testkit::sockets::folder();
         let path = folder.path().join("papir.sock");
         let kind = |path: &Path| Socket::bind(path).map(drop).map_err(|error| error.kind());
         let first = Socket::bind(&path).unwrap();

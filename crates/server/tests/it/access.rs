@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::support::secured::{source, token};
-use crate::support::{Reply, Running, config, get, indexed, record, send};
+use crate::support::{Reply, Running, config, get, indexed, record, send, stateless};
 use papir_client::{Connection, Options, Token};
 use papir_server::{NewToken, Protection, Scope, Server, ServerConfig, TokenFile, TokenSource};
 use tempfile::TempDir;
@@ -78,10 +78,7 @@ fn clients_need_a_token() {
     let server = start(source(&file));
     let open = |token: Option<&str>| {
         let token = token.map(|text| Token::new(text).unwrap());
-        Connection::open_with(
-            &server.url(),
-            &Options { token, allow_not_private: true, ..Options::default() },
-        )
+        Connection::open_with(&server.url(), &Options { token, allow_not_private: true, ..stateless() })
     };
     // The token allows one database, so the client need not name it.
     assert_eq!(open(Some(&text)).unwrap().get_index(7).unwrap(), record(7));

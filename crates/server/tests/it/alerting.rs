@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::support::files::{build, build_signed, serving};
 use crate::support::secured::{pair, source};
-use crate::support::{Running, config, get, indexed, lookup, post, rng};
+use crate::support::{Running, agent, config, get, indexed, lookup, post, rng};
 use papir_server::{ClientLimits, NewToken, Protection, Scope, ServerConfig, TlsFiles, TokenFile};
 use papir_store::parse_timestamp;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
@@ -97,7 +97,7 @@ fn expiry_of_certificate_and_tokens_is_known() {
         Protection { tls: Some(files.clone()), tokens: source(&tokens), ..Protection::default() };
     let server = Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "plain", 20)]);
     let tls = ureq::tls::TlsConfig::builder().disable_verification(true).build();
-    let agent = ureq::Agent::config_builder().tls_config(tls).build().new_agent();
+    let agent = agent().tls_config(tls).build().new_agent();
     let scrape = || {
         let request = agent.get(format!("https://{}/metrics", server.address));
         let mut response = request.header("authorization", format!("Bearer {forever}")).call().unwrap();

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use crate::support::clients::{registered, registry, start};
 use crate::support::files::{build_signed, serving};
+use crate::support::process::runs_alone;
 use crate::support::secured::{Authority, pair};
 use crate::support::transports::{AnyConnection, AsyncConnection};
-use crate::support::{Running, config, indexed, record};
+use crate::support::{Running, config, indexed, own_address, record, stateless};
 use papir_client::aio::{self, Connection, Registrations, in_place};
 use papir_client::{Error, FinalFailure, Options, Schemes};
 use papir_core::erased::Erased;
@@ -16,6 +17,7 @@ use papir_server::{Listen, Protection, ServerConfig};
 use papir_testkit::stateful::Stateful;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
@@ -25,7 +27,7 @@ async fn operators_list_show_and_evict_clients() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(folder.path()));
     let id = registered(&server).id;
-    let clients = Registrations::open(&server.url(), &Options::default()).await.unwrap();
+    let clients = Registrations::open(&server.url(), &stateless()).await.unwrap();
     let listed = clients.list().await.unwrap();
     assert_eq!((listed.len(), &listed[0].id), (1, &id));
     assert_eq!(clients.show(&id).await.unwrap().unwrap().id, id);
@@ -39,7 +41,7 @@ async fn a_service_is_described() {
     let folder = TempDir::new().unwrap();
     let path = build_signed(folder.path(), "words.papir", "a", 1_800_000_000);
     let server = Running::start_files(serving(&[&path])).unwrap();
-    let (url, options) = (server.url(), Options { no_cache: true, ..Options::default() });
+    let (url, options) = (server.url(), stateless());
     aio::ready(&url, &options).await.unwrap();
     let detail = aio::detail(&url, &options).await.unwrap();
     assert_eq!(detail.info.name, "words");
@@ -53,9 +55,13 @@ async fn a_service_is_described() {
     }
 }
 
-/// The same words over both transports, and the same decision on a retry.
+/// The same words over both transports, and the same decision on a retry. Runs in its own process, where no
+/// proxy of the environment resolves the name.
 #[test]
 fn failures_have_the_same_words_over_both_transports() {
+    if !runs_alone("asynchronous::failures_have_the_same_words_over_both_transports") {
+        return;
+    }
     let folder = TempDir::new().unwrap();
     let authority = Authority::new(folder.path(), "own");
     authority.issue(&pair(folder.path()));
@@ -67,15 +73,17 @@ fn failures_have_the_same_words_over_both_transports() {
         allow_not_private: true,
         ca: Some(authority.root()),
         patience: Some(Duration::ZERO),
-        ..Options::default()
+        ..stateless()
     };
     let public = Options { ca: None, ..options.clone() };
+    // Too long for a part of a name, so that no resolver is asked for it.
+    let unknown = "x".repeat(64);
     for (url, options, is_final, words) in [
         (format!("https://{plain}"), &options, true, "this port does not use TLS: try http://"),
         (format!("http://{secured}"), &options, true, "the port may use TLS: try https://"),
         (format!("https://{secured}"), &public, true, "its issuer is not trusted"),
         ("http://127.0.0.1:1".to_owned(), &options, false, "refused"),
-        ("http://host.invalid".to_owned(), &options, false, "lookup"),
+        (format!("http://{unknown}.invalid"), &options, false, "lookup"),
         ("unix:/no/such/socket".to_owned(), &options, false, "No such file"),
     ] {
         let blocking = papir_client::Connection::open_with(&url, options).map(drop).unwrap_err();
@@ -91,7 +99,8 @@ fn failures_have_the_same_words_over_both_transports() {
 
 #[test]
 fn steps_in_place_need_no_other_thread() {
-    let server = Running::start(config(), vec![indexed("table", "simple", 300)]);
+    let listening = ServerConfig { listen: own_address(), ..config() };
+    let server = Running::start(listening, vec![indexed("table", "simple", 300)]);
     let threads = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&threads);
     let mut runtime = Builder::new_current_thread();
@@ -99,7 +108,8 @@ fn steps_in_place_need_no_other_thread() {
         counted.fetch_add(1, Ordering::Relaxed);
     });
     let (runtime, url) = (runtime.build().unwrap(), server.url());
-    let options = Options { no_cache: true, ..Options::default() };
+    let folder = TempDir::new().unwrap();
+    let options = Options { no_cache: true, state: Some(folder.path().join("state")), ..Options::default() };
     let opened = Connection::open_with(&url, &options);
     let mut connection = runtime.block_on(in_place(opened)).unwrap();
     assert_eq!(runtime.block_on(in_place(connection.get_index(7))).unwrap(), record(7));
@@ -153,7 +163,7 @@ async fn http_2_carries_lookups_at_the_same_time() {
     let protection = Protection { tls: Some(pair(folder.path())), ..Protection::default() };
     let server =
         Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "simple", 300)]);
-    let options = Options { ca: Some(authority.root()), no_cache: true, ..Options::default() };
+    let options = Options { ca: Some(authority.root()), ..stateless() };
     let url = format!("https://{}", server.address);
     let connection = Connection::open_with(&url, &options).await.unwrap();
     let lookups: Vec<_> = (0..20)
@@ -165,4 +175,6 @@ async fn http_2_carries_lookups_at_the_same_time() {
     for (index, lookup) in (0..).zip(lookups) {
         assert_eq!(lookup.await.unwrap().unwrap(), record(index));
     }
+    // The client's side must go on while the service closes the connection.
+    spawn_blocking(|| server.finish()).await.unwrap();
 }

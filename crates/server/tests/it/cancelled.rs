@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::clients::{SMALL, registry, start_with, stateful};
 use crate::support::tap::Tap;
 use crate::support::zip::{ZIP, zip};
-use crate::support::{Running, config, indexed, record};
+use crate::support::{Running, config, indexed, record, stateless};
 use papir_client::aio::Connection;
 use papir_client::{Options, Schemes};
 use papir_core::erased::Erased;
@@ -125,7 +125,7 @@ async fn registrations_are_dropped_at_every_step() {
 #[tokio::test]
 async fn a_dropped_lookup_leaves_the_connection_as_it_was() {
     let server = Running::start(config(), vec![indexed("table", "simple", 300)]);
-    let options = Options { allow_not_private: true, no_cache: true, ..Options::default() };
+    let options = Options { allow_not_private: true, ..stateless() };
     let mut connection = Connection::open_with(&server.url(), &options).await.unwrap();
     let before = connection.costs();
     assert!(polled(connection.get_index(3), 1).await.is_none());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::secured::{Authority, dial, exchange, pair};
 use crate::support::transports::{AnyConnection, AsyncConnection};
-use crate::support::{Running, config, indexed, record};
+use crate::support::{Running, agent, config, indexed, record, stateless};
 use papir_client::{Connection, Error, Identity, Options};
 use papir_server::{ClientFiles, Protection, ReloadHandle, Server, ServerConfig, TlsFiles};
 use rcgen::date_time_ymd;
@@ -64,7 +64,7 @@ impl World {
     ) -> papir_client::Result<Vec<u8>> {
         let (ca, identity) = (Some(self.service.root()), identity.cloned());
         let patience = Some(Duration::from_secs(1));
-        let options = Options { allow_not_private: true, ca, identity, patience, ..Options::default() };
+        let options = Options { allow_not_private: true, ca, identity, patience, ..stateless() };
         C::open_with(&format!("https://{}", server.address), &options)?.get_index(7)
     }
 }
@@ -130,7 +130,7 @@ fn every_route_needs_the_certificate() {
     let world = World::new();
     let server = start(&world.files(false));
     let tls = ureq::tls::TlsConfig::builder().disable_verification(true).build();
-    let agent = ureq::Agent::config_builder().tls_config(tls).build().new_agent();
+    let agent = agent().tls_config(tls).build().new_agent();
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/databases"] {
         let got = agent.get(format!("https://{}{path}", server.address)).call();
         assert!(matches!(got, Err(ureq::Error::Io(_) | ureq::Error::Rustls(_))), "{path}: {got:?}");

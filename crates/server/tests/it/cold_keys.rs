@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::clients::{Client, Query, prepared_stateful, registry, start_with, unregistered};
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
-use crate::support::{Reply, Running, get, record, send};
+use crate::support::{Reply, Running, get, record, send, until};
 
 /// Bytes of a client's keys.
 const LARGE: u64 = 5 << 20;
@@ -29,6 +29,10 @@ fn registered(server: &Running) -> Client {
         assert!(reply.status < 300, "{:?}", String::from_utf8_lossy(&reply.body));
     }
     client
+}
+
+fn metrics(server: &Running) -> String {
+    String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap()
 }
 
 fn ask(server: &Running, id: String, query: Vec<u8>) -> Reply {
@@ -63,9 +67,14 @@ fn keys_are_checked_one_at_a_time_even_if_their_client_leaves() {
     stream.write_all(&[head.as_bytes(), &leaving.keys].concat()).unwrap();
     latch.wait_for(1);
     drop(stream);
+    let length = staying.keys.len();
     scope(|scope| {
-        let checked = scope.spawn(move || staying.part(0, staying.keys.len()));
-        sleep(Duration::from_millis(300));
+        let checked = scope.spawn(move || staying.part(0, length));
+        until("the second upload has arrived whole", || {
+            metrics(&server).contains(&format!("papir_upload_bytes {length}\n"))
+        });
+        // The time that its check would need to begin.
+        sleep(Duration::from_millis(100));
         assert_eq!(latch.count(), 1, "the first check still runs");
         latch.release();
         assert_eq!(checked.join().unwrap().json()["status"], "registered");
@@ -103,6 +112,9 @@ fn other_clients_are_answered_while_cold_keys_are_parsed_one_at_a_time() {
             check(server, &warm, (query, index), &reply);
         }
         assert_eq!(get(&format!("{}/readyz", server.url())).status, 200);
+        let all = format!("papir_requests_queued {COLD}\n");
+        until("all of them wait", || metrics(server).contains(&all));
+        // The time that further keys would need to be parsed.
         sleep(Duration::from_millis(100));
         assert_eq!(latch.count(), 1, "the keys of one client are parsed at a time");
         assert!(waiting.iter().all(|one| !one.is_finished()));

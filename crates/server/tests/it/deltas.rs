@@ -12,7 +12,7 @@ use papir_store::{MergeOptions, Sign, UpdateOptions, merge, update_delta};
 
 use crate::support::files::{build, build_signed, owner, serving};
 use crate::support::proxy::Proxy;
-use crate::support::{self, Running, get, key, lookup, post, rng, send, value};
+use crate::support::{self, Running, get, key, lookup, post, rng, send, stateless, value};
 
 const EVERY: Duration = Duration::from_millis(20);
 
@@ -184,7 +184,7 @@ fn fresh_within(server: &Running, age: Duration) -> Connection {
         database: Some("words".into()),
         freshness: Freshness(age),
         allow_not_private: true,
-        ..Options::default()
+        ..stateless()
     };
     Connection::open_with(&server.url(), &options).unwrap()
 }

@@ -15,7 +15,7 @@ use ureq::http::Request;
 
 use crate::deltas::{merge_delta, publish};
 use crate::support::files::build_with;
-use crate::support::{Reply, Running, config, key, lookup_of, prepared_keys, value};
+use crate::support::{Reply, Running, config, key, lookup_of, prepared_keys, stateless, value};
 
 /// Shards in this process, of which the first fails the next `failures` times.
 struct Local {
@@ -53,7 +53,7 @@ fn clients_look_up_keys_and_wait_for_a_shard_that_is_away() {
     let failures = Arc::default();
     for scheme in ["simple", "inspire"] {
         let server = Running::start(config(), vec![divided(scheme, "old", &failures)]);
-        let mut connection = Connection::open(&server.url(), None).unwrap();
+        let mut connection = Connection::open_with(&server.url(), &stateless()).unwrap();
         assert_eq!(connection.get_key(&key(3)).unwrap(), Some(value(3, "old")));
         assert_eq!(connection.get_key(b"absent").unwrap(), None);
         failures.store(1, Ordering::SeqCst);
@@ -85,7 +85,7 @@ fn a_delta_is_answered_beside_the_slices() {
     let loaded = load();
     assert!(loaded.len() == 1 && loaded[0].outcome.is_ok(), "{loaded:?}");
     assert!(load().is_empty(), "it is loaded already");
-    let mut connection = Connection::open(&server.url(), None).unwrap();
+    let mut connection = Connection::open_with(&server.url(), &stateless()).unwrap();
     let keys = [7, 8, 9, 60, 61].map(key);
     let expected = [Some(value(7, "b")), None, Some(value(9, "a")), Some(value(60, "b")), None];
     assert_eq!(connection.get_keys(&keys).unwrap(), expected);

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use crate::support::transports::{AnyConnection, over_both_transports};
-use crate::support::{Running, config, indexed, key, keyed, prepared, record, rng, value};
+use crate::support::{
+    Running, config, indexed, key, keyed, own_address, prepared, record, rng, stateless, value,
+};
 use papir_client::{Error, Options};
 use papir_core::{Error as CoreError, NoProgress};
 use papir_lookup::{BucketTarget, Entry, TableOptions};
-use papir_server::Database;
+use papir_server::{Database, ServerConfig};
 
 over_both_transports! {
     present_and_absent_keys_are_looked_up,
@@ -98,10 +100,11 @@ fn a_database_must_be_named_unless_it_is_the_only_one<C: AnyConnection>() {
 }
 
 fn an_unreachable_server_is_named<C: AnyConnection>() {
-    let server = Running::start(config(), vec![indexed("table", "plain", 9)]);
+    let config = ServerConfig { listen: own_address(), ..config() };
+    let server = Running::start(config, vec![indexed("table", "plain", 9)]);
     let url = server.url();
     let patience = Some(Duration::from_secs(2));
-    let options = Options { allow_not_private: true, patience, ..Options::default() };
+    let options = Options { allow_not_private: true, patience, ..stateless() };
     let mut connection = C::open_with(&url, &options).unwrap();
     server.finish();
     for error in [connection.get_index(1).unwrap_err(), C::open_with(&url, &options).map(drop).unwrap_err()] {

@@ -6,13 +6,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
-use crate::support::{self, Running, config, get, lookup, post, prepared, record, records, rng};
-use papir_server::{Database, ServerConfig};
+use crate::support::process::{open_files, runs_alone};
+use crate::support::{
+    self, Running, config, get, lookup, own_address, post, prepared, record, records, rng, until,
+};
+use papir_server::{Database, Protection, ServerConfig};
 
 /// A service with one table of 50 records and faulty answers.
 fn faulty(config: ServerConfig, fault: Fault) -> Running {
     let server = FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault };
     Running::start(config, vec![Database::new("table", Box::new(server), None)])
+}
+
+/// A service that waits very long for headers, and for requests when it stops.
+fn patient() -> ServerConfig {
+    let long = Duration::from_secs(600);
+    let protection = Protection { header_timeout: long, ..Protection::default() };
+    ServerConfig { protection, stop_timeout: long, ..config() }
 }
 
 fn query_url(server: &Running) -> String {
@@ -27,6 +37,14 @@ fn metrics(server: &Running) -> String {
     String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap()
 }
 
+/// The number of query requests that ended with this code.
+fn count(server: &Running, code: &str) -> u64 {
+    let name = format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}} ");
+    let text = metrics(server);
+    let found = text.lines().find_map(|line| line.strip_prefix(name.as_str()));
+    found.map_or(0, |number| number.parse().unwrap())
+}
+
 #[test]
 fn requests_beyond_capacity_are_told_to_retry() {
     let latch = Latch::default();
@@ -39,9 +57,7 @@ fn requests_beyond_capacity_are_told_to_retry() {
         latch.wait_for(1);
         let later: Vec<_> = (0..8).map(|_| scope.spawn(post)).collect();
         // Six of eight are refused. The two that wait can end only after the latch is released.
-        while later.iter().filter(|one| one.is_finished()).count() < 6 {
-            thread::sleep(Duration::from_millis(2));
-        }
+        until("six are refused", || later.iter().filter(|one| one.is_finished()).count() >= 6);
         assert_eq!(get(&format!("{}/healthz", server.url())).status, 200, "the rest of the service answers");
         latch.release();
         let replies: Vec<_> = later.into_iter().map(|one| one.join().unwrap()).collect();
@@ -68,10 +84,8 @@ fn a_client_waits_as_long_as_a_busy_server_advises() {
         let first = scope.spawn(|| post(&url, &body));
         latch.wait_for(1);
         let second = scope.spawn(move || (Instant::now(), connection.get_index(3)));
-        let refused = "papir_query_requests_total{database=\"table\",code=\"busy\"} 1";
-        while !metrics(&server).lines().any(|line| line == refused) {
-            thread::sleep(Duration::from_millis(2));
-        }
+        // Once or, if this machine is slow, already again.
+        until("the second is refused", || count(&server, "busy") >= 1);
         latch.release();
         let (start, got) = second.join().unwrap();
         assert_eq!(got.unwrap(), record(3));
@@ -101,7 +115,7 @@ fn a_panic_is_an_internal_error_and_the_service_continues() {
 fn a_slow_body_times_out() {
     let server = faulty(ServerConfig { body_timeout: Duration::from_millis(300), ..config() }, Fault::Honest);
     let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\nfive!";
     stream.write_all(head.as_bytes()).unwrap();
     let mut reply = String::new();
@@ -111,13 +125,18 @@ fn a_slow_body_times_out() {
     assert!(reply.contains("\"code\":\"too_slow\""), "{reply}");
 }
 
-/// Uploads hold no place, so a hundred that never end leave the only place to others.
+/// Uploads hold no place, so a hundred that never end leave the only place to others. Runs in its own
+/// process, whose connections count as open files; where few are allowed, the uploads are fewer.
 #[test]
 fn bodies_that_trickle_keep_nobody_waiting() {
+    if !runs_alone("pressure::bodies_that_trickle_keep_nobody_waiting") {
+        return;
+    }
+    let uploads = (open_files() / 8).min(100);
     let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
     let server = faulty(config, Fault::Honest);
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 17\r\n\r\nx";
-    let trickling: Vec<TcpStream> = (0..100)
+    let trickling: Vec<TcpStream> = (0..uploads)
         .map(|_| {
             let mut stream = TcpStream::connect(server.address).unwrap();
             stream.write_all(head.as_bytes()).unwrap();
@@ -125,12 +144,11 @@ fn bodies_that_trickle_keep_nobody_waiting() {
         })
         .collect();
     let mut connection = support::open(&server.url(), None).unwrap();
-    let start = Instant::now();
     for index in 0..20 {
         assert_eq!(connection.get_index(index).unwrap(), record(index));
     }
-    // A refusal would make the client wait for a second.
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    // A refusal would make the client wait.
+    assert_eq!((count(&server, "ok"), count(&server, "busy")), (20, 0));
     drop(trickling);
 }
 
@@ -184,7 +202,9 @@ fn vanished_clients_free_their_permits() {
 #[test]
 fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
     let latch = Latch::default();
-    let mut server = faulty(config(), Fault::Wait(latch.clone()));
+    let body_timeout = Duration::from_secs(600);
+    let config = ServerConfig { listen: own_address(), body_timeout, ..patient() };
+    let mut server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     // A silent connection does not delay the stop.
     let _silent = TcpStream::connect(server.address).unwrap();
@@ -192,26 +212,27 @@ fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
         let running = scope.spawn(|| post(&url, &body));
         latch.wait_for(1);
         server.begin_stop();
-        while TcpStream::connect(server.address).is_ok() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        until("connections are refused", || TcpStream::connect(server.address).is_err());
         assert!(!running.is_finished());
         latch.release();
         assert_eq!(running.join().unwrap().status, 200);
     });
     let start = Instant::now();
     server.finish();
-    // Waiting for the silent connection would take `header_timeout`, 20 s.
-    assert!(start.elapsed() < Duration::from_secs(15), "stopping took {:?}", start.elapsed());
+    // Waiting for the silent connection would take all the time that it has.
+    assert!(start.elapsed() < Duration::from_secs(300), "stopping took {:?}", start.elapsed());
 }
 
 #[test]
 fn an_incomplete_request_delays_a_stop_only_briefly() {
-    let server = faulty(ServerConfig { body_timeout: Duration::from_millis(200), ..config() }, Fault::Honest);
+    let config = ServerConfig { body_timeout: Duration::from_millis(200), ..patient() };
+    let server = faulty(config, Fault::Honest);
     let mut half = TcpStream::connect(server.address).unwrap();
     half.write_all(b"GET /healthz HTTP/1.1\r\nho").unwrap();
-    thread::sleep(Duration::from_millis(50));
+    // Connections are accepted in their order, so the incomplete one was before this one.
+    assert_eq!(get(&format!("{}/healthz", server.url())).status, 200);
+
     let start = Instant::now();
     server.finish();
-    assert!(start.elapsed() < Duration::from_secs(15), "stopping took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(300), "stopping took {:?}", start.elapsed());
 }

@@ -58,7 +58,7 @@ fn two_requests_share_an_http2_connection() {
     let server = Running::start(config(), vec![indexed("table", "plain", 50)]);
     let pending = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap();
     let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let messages = [
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
         frame(SETTINGS, 0, 0, &[]),

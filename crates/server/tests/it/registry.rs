@@ -433,7 +433,7 @@ fn tickets_have_a_share_of_the_time_while_queries_run() {
         latch.wait_for(1);
         // Ticket 5 is prepared, although the first query is running.
         let begin = Instant::now();
-        while client.status()["tickets_ready"] != 4 && begin.elapsed() < Duration::from_secs(30) {
+        while client.status()["tickets_ready"] != 4 && begin.elapsed() < Duration::from_secs(90) {
             thread::sleep(Duration::from_millis(5));
         }
         let ready = client.status()["tickets_ready"].clone();

@@ -1,15 +1,15 @@
 //! Snapshot files replaced while the service runs.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::files::{build, serving};
 use crate::support::process::runs_alone;
-use crate::support::{self, Running, config, get, key, keyed, prepared_keys, value};
+use crate::support::{self, Running, config, get, key, keyed, prepared_keys, until, value};
 use papir_server::{Database, DatabaseConfig, Error, ServerConfig};
+use rustix::process::{Signal, getpid, kill_process};
 use tempfile::TempDir;
 
 fn serve(paths: &[&Path]) -> Result<Running, Error> {
@@ -21,8 +21,7 @@ fn version(server: &Running) -> String {
 }
 
 fn hang_up() {
-    let status = Command::new("kill").args(["-HUP", &std::process::id().to_string()]).status().unwrap();
-    assert!(status.success());
+    kill_process(getpid(), Signal::HUP).unwrap();
 }
 
 /// Runs in its own process, since a signal reaches every service in a process.
@@ -41,11 +40,7 @@ fn sighup_reloads_the_snapshot() {
     build(directory.path(), "words.papir", 5000, "new and longer");
     assert_eq!(version(&server), before, "nothing changes before the signal");
     hang_up();
-    let start = Instant::now();
-    while version(&server) == before {
-        assert!(start.elapsed() < Duration::from_secs(60), "not reloaded");
-        thread::sleep(Duration::from_millis(5));
-    }
+    until("the snapshot is reloaded", || version(&server) != before);
     // The client holds the old version. It is refused, fetches the new version and retries by
     // itself.
     let requests = connection.costs().requests;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{self, Running, config, indexed, key, keyed, record, value};
-use papir_client::{Connection, Options};
+use crate::support::{self, Running, config, indexed, key, keyed, record, stateless, value};
+use papir_client::Connection;
 use papir_server::ServerConfig;
 
 /// A server that switches to a scheme without privacy receives no query.
@@ -17,17 +17,14 @@ fn a_change_to_a_scheme_that_is_not_private_is_refused() {
     };
     let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
     let server = Running::start(config, vec![keyed("words", "simple", "old")]);
-    let mut connection =
-        Connection::open_with(&server.url(), &Options { no_cache: true, ..Options::default() }).unwrap();
+    let mut connection = Connection::open_with(&server.url(), &stateless()).unwrap();
     assert_eq!(connection.get_key(&key(3)).unwrap(), Some(value(3, "old")));
     let asked = queries.load(Ordering::SeqCst);
     server.handle.replace(keyed("words", "plain", "new")).unwrap();
     let error = connection.get_key(&key(3)).unwrap_err();
     assert!(matches!(error, papir_client::Error::Core(papir_core::Error::NotPrivate { .. })), "{error}");
     assert_eq!(queries.load(Ordering::SeqCst), asked, "a query was sent");
-    let refused = Connection::open_with(&server.url(), &Options { no_cache: true, ..Options::default() })
-        .map(drop)
-        .unwrap_err();
+    let refused = Connection::open_with(&server.url(), &stateless()).map(drop).unwrap_err();
     assert!(matches!(refused, papir_client::Error::Core(papir_core::Error::NotPrivate { .. })), "{refused}");
 }
 
@@ -41,8 +38,7 @@ fn a_shorter_database_does_not_reveal_whether_the_index_is_beyond_its_end() {
         let observe = move |_: &str, bytes: &[u8]| seen.lock().unwrap().push(bytes.len());
         let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
         let server = Running::start(config, vec![indexed("words", "simple", 100)]);
-        let mut connection =
-            Connection::open_with(&server.url(), &Options { no_cache: true, ..Options::default() }).unwrap();
+        let mut connection = Connection::open_with(&server.url(), &stateless()).unwrap();
         server.handle.replace(indexed("words", "simple", 50)).unwrap();
         let found = connection.get_index(index);
         let sizes = sizes.lock().unwrap().clone();

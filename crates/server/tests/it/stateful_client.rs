@@ -14,11 +14,12 @@ use crate::support::memory::Memory;
 use crate::support::tap::{Tap, Verdict};
 use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::zip::{ZIP, zip};
-use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
+use crate::support::{self, Running, config, entries, get, key, record, rng, send, until, value};
 use papir_client::{Connection, Options, Passphrase, Schemes, StateEntry};
 use papir_core::erased::Erased;
 use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 over_both_transports! {
@@ -241,7 +242,7 @@ fn a_killed_client_never_reuses_a_ticket() {
                     thread::yield_now();
                 }
                 let id = id.load(Ordering::SeqCst);
-                assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());
+                kill_process(Pid::from_raw(id as i32).unwrap(), Signal::KILL).unwrap();
                 return Verdict::Cut;
             }
             Verdict::Pass
@@ -295,9 +296,7 @@ fn of_two_copies_of_a_state_one_is_refused_and_registers_again<C: AnyConnection>
             let client = get(&clients_url(&server)).json()["clients"][0].clone();
             client["tickets_ready"] == client["tickets_ahead"]
         };
-        while !ready() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        until("the tickets are ready", ready);
         let (mut first, mut second) =
             (open_over::<C>(&server.url(), &state), open_over::<C>(&server.url(), &backup));
         assert_eq!(first.get_index(1).unwrap(), record(1));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::secured::{Authority, dial, exchange, pair};
 use crate::support::transports::{AnyConnection, over_both_transports};
-use crate::support::{Running, config, indexed, record};
+use crate::support::{Running, config, indexed, record, stateless};
 use papir_client::{Connection, Options, Token};
 use papir_server::{Protection, ReloadHandle, Server, ServerConfig, TlsFiles};
 use tempfile::TempDir;
@@ -33,7 +33,7 @@ fn start(files: &TlsFiles) -> Running {
 }
 
 fn trusting(root: &Path) -> Options {
-    Options { allow_not_private: true, ca: Some(root.to_owned()), ..Options::default() }
+    Options { allow_not_private: true, ca: Some(root.to_owned()), ..stateless() }
 }
 
 fn open(server: &Running, options: &Options) -> papir_client::Result<Connection> {
@@ -58,10 +58,10 @@ fn only_clients_that_trust_the_authority_connect<C: AnyConnection>() {
     assert_eq!(open_over::<C>(&server, &trusting(&own.root())).unwrap().get_index(7).unwrap(), record(7));
     let refused = |options: &Options| open_over::<C>(&server, options).map(drop).unwrap_err().to_string();
     assert!(refused(&trusting(&other.root())).contains("certificate"));
-    assert!(refused(&Options::default()).contains("certificate"), "no public authority signed it");
-    let missing = Options { ca: Some(folder.path().join("missing.pem")), ..Options::default() };
+    assert!(refused(&stateless()).contains("certificate"), "no public authority signed it");
+    let missing = Options { ca: Some(folder.path().join("missing.pem")), ..stateless() };
     assert!(refused(&missing).contains("missing.pem"));
-    let no_pem = Options { ca: Some(files.key.clone()), ..Options::default() };
+    let no_pem = Options { ca: Some(files.key.clone()), ..stateless() };
     assert!(refused(&no_pem).contains("no PEM certificate"));
     let plain = exchange(server.address, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(!plain.contains("200"), "{plain}");
@@ -185,7 +185,7 @@ fn a_stalled_handshake_is_cut_off_and_blocks_nobody() {
 
 fn a_token_is_not_sent_in_clear_to_a_remote_machine<C: AnyConnection>() {
     let token = Some(Token::new("papir_secret").unwrap());
-    let options = Options { token, ..Options::default() };
+    let options = Options { token, ..stateless() };
     // Nothing listens there: a different error would show that something was sent.
     let refused = |url: &str, options: &Options| match C::open_with(url, options) {
         Ok(_) => panic!("{url}"),
@@ -201,13 +201,13 @@ fn a_token_is_not_sent_in_clear_to_a_remote_machine<C: AnyConnection>() {
 
 #[cfg(unix)]
 fn a_unix_socket_serves_and_is_removed_afterwards<C: AnyConnection>() {
-    let folder = TempDir::new().unwrap();
+    let folder = papir_testkit::sockets::folder();
     let path = folder.path().join("papir.sock");
     let listen = format!("unix:{}", path.display());
     let config = ServerConfig { listen: listen.parse().unwrap(), ..config() };
     let server =
         Running::start(config.clone(), vec![indexed("table", "plain", 50), indexed("b", "plain", 9)]);
-    let options = Options { database: Some("table".into()), allow_not_private: true, ..Options::default() };
+    let options = Options { database: Some("table".into()), allow_not_private: true, ..stateless() };
     let mut connection = C::open_with(&listen, &options).unwrap();
     for index in [3, 49, 0] {
         assert_eq!(connection.get_index(index).unwrap(), record(index));

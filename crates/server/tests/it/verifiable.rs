@@ -2,7 +2,7 @@
 //! cannot tell that it was detected.
 
 use crate::support::proxy::{Proxy, Traffic};
-use crate::support::{Running, config, entries, get, key, prepared, rng, value};
+use crate::support::{Running, config, entries, get, key, prepared, rng, stateless, value};
 use papir_client::{Connection, Error, Options};
 use papir_core::NoProgress;
 use papir_lookup::{Error as LookupError, ProvenRecords, Root, TableOptions};
@@ -28,10 +28,9 @@ fn serve(served: &str, shown: &str) -> (Running, Root) {
     (Running::start(config(), vec![database]), root)
 }
 
-/// Options that name the database, so that no name is pinned in the user's folder.
 fn trusting(root: Root) -> Options {
     let database = Some("words".to_owned());
-    Options { allow_not_private: true, database, root: Some(root), ..Options::default() }
+    Options { allow_not_private: true, database, root: Some(root), ..stateless() }
 }
 
 type Outcome = Result<Option<Vec<u8>>, Error>;

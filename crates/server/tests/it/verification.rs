@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use papir_server::ServerConfig;
 use papir_store::Verify;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::deltas::publish;
 use crate::support::files::{build, serving};
-use crate::support::{self, Running, get, key, value};
+use crate::support::{self, Running, get, key, until, value};
 
 /// A snapshot of 6 MB, so that it has a section whose chunks are verified later.
 fn long(folder: &Path, name: &str, letter: &str) -> PathBuf {
@@ -45,14 +45,6 @@ fn metric(server: &Running, name: &str) -> String {
     let text = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
     let line = text.lines().find(|line| line.starts_with(&format!("{name}{{database=\"words\"}}")));
     line.unwrap().rsplit(' ').next().unwrap().to_owned()
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Loads the files again. Returns the error, if there is one.

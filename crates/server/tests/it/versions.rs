@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::faulty::{Fault, FaultyDatabase};
 use crate::support::transports::{AnyConnection, over_both_transports};
 use crate::support::{
-    self, Reply, Running, config, get, indexed, key, keyed, lookup, prepared, records, rng, send, value,
+    self, Reply, Running, config, get, indexed, key, keyed, lookup, prepared, records, rng, send, until,
+    value,
 };
 use papir_lookup::Lookup;
 use papir_server::{Database, ServerConfig};
@@ -39,15 +40,6 @@ fn ask(server: &Running, lookup: &Lookup, header: bool) -> Reply {
     let headers = [("papir-version", version.as_str())];
     let url = format!("{}/v1/databases/table/query", server.url());
     send("POST", &url, if header { &headers } else { &[] }, &query)
-}
-
-/// Polls until `done`, for at most 60 seconds.
-fn until(what: &str, done: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !done() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

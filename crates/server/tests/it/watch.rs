@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::files::{build, serving};
-use crate::support::{self, Running, get, key, value};
+use crate::support::{self, Running, get, key, until, value};
 use papir_server::ServerConfig;
 
 const EVERY: Duration = Duration::from_millis(20);
@@ -18,14 +18,6 @@ fn counted(server: &Running, line: &str) -> u64 {
 
 fn loads(server: &Running, outcome: &str) -> u64 {
     counted(server, &format!("papir_loads_total{{database=\"words\",outcome=\"{outcome}\"}}"))
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !done() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

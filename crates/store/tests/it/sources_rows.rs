@@ -59,7 +59,7 @@ fn a_folder_of_files() {
 #[cfg(unix)]
 #[test]
 fn invalid_files_of_a_folder_are_refused_or_skipped() {
-    let folder = folder();
+    let folder = papir_testkit::sockets::folder();
     let pages = folder.path().join("pages");
     fs::create_dir(&pages).unwrap();
     let mut options = options(&pages);

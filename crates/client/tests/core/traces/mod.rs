@@ -85,8 +85,9 @@ fn every_script(name: &str) {
     play(name, &scripts::all());
 }
 
-/// Plays a third of the scripts against a scheme, and other thirds against the next ones in the list.
-/// Against `simple`, the quickest, all of them are played; against slow ones fewer.
+/// Plays a sixth of the scripts against a scheme, and other sixths against the next ones in the list.
+/// Against `simple`, the quickest, all of them are played; against slow ones fewer. Long tests play
+/// every script.
 fn some_of_the_scripts(name: &str) {
     let listed = schemes::private_schemes().iter().position(|listed| *listed == name.replace('_', "-"));
     let listed = listed.expect("a private scheme");
@@ -94,10 +95,10 @@ fn some_of_the_scripts(name: &str) {
     // A session with zipdouble is one with zip whose tickets take much longer.
     let one_in = match name {
         "simple" => 1,
-        "inspire2" | "simpleypir" | "zip" | "pirouette_encrypted" | "respire" => 5,
-        "pirouette" => 8,
-        "zipdouble" => 16,
-        _ => 3,
+        "inspire2" | "simpleypir" | "zip" | "pirouette_encrypted" | "respire" => 10,
+        "pirouette" => 16,
+        "zipdouble" => 32,
+        _ => 6,
     };
     let some = all.filter(|(index, _)| index % one_in == listed % one_in);
     let some: Vec<Script> = some.map(|(_, script)| script).collect();

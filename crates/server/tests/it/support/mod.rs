@@ -14,17 +14,21 @@ pub mod transports;
 pub mod zip;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use papir_client::{Options, Pin};
 use papir_core::erased::{ErasedServer, scheme_of_public};
 use papir_core::scheme::Goal;
 use papir_core::{NoProgress, NotPrivate, RecordBuffer, Records};
 use papir_lookup::{Bundle, Entry, KeywordLayout, Lookup, TableOptions};
 use papir_schemes::registry;
-use papir_server::{BoundServer, Database, Error, ReloadHandle, Server, ServerConfig};
+use papir_server::{BoundServer, Database, Error, Listen, ReloadHandle, Server, ServerConfig};
 use tokio::sync::oneshot;
+use ureq::config::ConfigBuilder;
+use ureq::typestate::AgentScope;
 
 /// Placeholder address of a service on a Unix socket.
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
@@ -101,16 +105,24 @@ impl Drop for Running {
     }
 }
 
-/// Loopback, a free port, two threads, all schemes allowed, short timeouts, no old versions.
+/// Loopback, a free port, two threads, all schemes allowed, no old versions. Bodies have a minute, so that
+/// no slow machine runs out of time; tests of that limit shorten it.
 pub fn config() -> ServerConfig {
     ServerConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         threads: 2,
         allow_not_private: true,
-        body_timeout: Duration::from_secs(2),
+        body_timeout: Duration::from_secs(60),
         keep_old: Duration::ZERO,
         ..ServerConfig::default()
     }
+}
+
+/// A loopback address where no other test listens: a port there stays free once its service has stopped.
+pub fn own_address() -> Listen {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let last = NEXT.fetch_add(1, Ordering::Relaxed);
+    Listen::Tcp(SocketAddr::from(([127, 0, 1, last], 0)))
 }
 
 /// `count` entries: `key-i` with value `value-i-salt`.
@@ -159,6 +171,16 @@ pub fn indexed(name: &str, scheme: &str, count: u64) -> Database {
     Database::new(name, prepared(scheme, &records(count)), None)
 }
 
+/// Waits until a condition holds, for as long as the slowest machine may take.
+#[track_caller]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(90), "not in 90 s: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 pub fn rng() -> impl rand_core::CryptoRng {
     papir_client::system_rng()
 }
@@ -195,9 +217,14 @@ impl Reply {
     }
 }
 
+/// Settings of a client: no proxy of the environment carries requests to this machine.
+pub fn agent() -> ConfigBuilder<AgentScope> {
+    ureq::Agent::config_builder().proxy(None)
+}
+
 /// Sends one request. Errors are replies too.
 pub fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
-    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+    let agent = agent().http_status_as_error(false).build().new_agent();
     let mut request = ureq::http::Request::builder().method(method).uri(url);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -216,6 +243,11 @@ pub fn get(url: &str) -> Reply {
 
 pub fn post(url: &str, body: &[u8]) -> Reply {
     send("POST", url, &[], body)
+}
+
+/// Options of a client that stores nothing, and reads nothing that the person who runs the tests has stored.
+pub fn stateless() -> Options {
+    Options { no_cache: true, pin: Pin::Nothing, ..Options::default() }
 }
 
 /// A connection that stores nothing.

@@ -90,10 +90,10 @@ pub fn source(path: &Path) -> Vec<TokenSource> {
     vec![TokenSource::new(path)]
 }
 
-/// A connection with a read timeout of ten seconds.
+/// A connection with a read timeout of a minute.
 pub fn dial(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream
 }
 

@@ -40,7 +40,8 @@ pub trait AnyConnection: Clone + Send + Sized + 'static {
     fn lookup(&self) -> &Lookup;
 
     fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
-        let options = Options { allow_not_private: true, no_cache: true, ..Options::of_database(database) };
+        let database = database.map(str::to_owned);
+        let options = Options { allow_not_private: true, database, ..super::stateless() };
         Self::open_with(url, &options)
     }
 }
