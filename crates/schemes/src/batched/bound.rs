@@ -24,6 +24,8 @@ use super::code::Buckets;
 const MAX_WIDTH_FACTOR: usize = 16;
 /// Steps of the search for z; each narrows log z by 0.62.
 const STEPS: usize = 32;
+/// Logarithm of a part of the largest term so small that 2^20 of them change no digit of the sum.
+const NEGLIGIBLE: f64 = -60.0;
 /// Range of the search for log z.
 const LOG_Z: (f64, f64) = (-40.0, 120.0);
 
@@ -102,7 +104,9 @@ fn log_sum(terms: &[f64]) -> f64 {
     if largest == f64::NEG_INFINITY {
         return largest;
     }
-    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
+    let below = terms.iter().map(|term| term - largest);
+    // Most terms are far below the largest, and their powers took most of the time of a plan.
+    largest + below.filter(|below| *below > NEGLIGIBLE).map(f64::exp).sum::<f64>().ln()
 }
 
 /// ln n! for n from 0.
