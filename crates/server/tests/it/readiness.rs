@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::shared_registry::{place, registry};
+use crate::shared_registry::{place, registry, synchronous_pair};
 use crate::support::clients::{self, QuerySender, SMALL, start_with, stateful, unregistered_at};
 use crate::support::files::{build, serving};
 use crate::support::{self, Reply, Running, get, key, record, send, value};
@@ -20,7 +20,7 @@ const CLIENTS: usize = 8;
 /// Requests of each kind by all of them.
 const ROUNDS: usize = 40;
 const ROUNDS_LONG: usize = 1000;
-/// What a service that works may refuse, and why a client tries again or registers anew.
+/// Codes with which a service that works refuses a request: the client tries again, or registers anew.
 const HEALTHY: [&str; 4] = ["no_ticket", "client_gone", "registry_full", "wrong_version"];
 
 #[track_caller]
@@ -157,12 +157,7 @@ fn check_restart(rounds: usize) {
 }
 
 fn check_failover(rounds: usize) {
-    let primary = Server::start("wal_level = replica");
-    let standby = primary.standby("");
-    primary.crash();
-    primary.configure("synchronous_standby_names = 'standby'");
-    primary.start_again();
-
+    let (primary, standby) = synchronous_pair();
     let address = primary.address_with(&standby, "papir");
     let loss = Loss { name: "a failover", lose: &|| primary.crash(), regain: &|| standby.promote() };
     check(registry(place(address)), &loss, rounds);

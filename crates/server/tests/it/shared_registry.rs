@@ -27,6 +27,16 @@ pub(crate) fn registry(place: PostgresConfig) -> RegistryConfig {
     RegistryConfig { place, allow_list: true, ..RegistryConfig::new("unused") }
 }
 
+/// A primary, and a standby that has every commit.
+pub(crate) fn synchronous_pair() -> (Server, Server) {
+    let primary = Server::start("wal_level = replica");
+    let standby = primary.standby("");
+    primary.crash();
+    primary.configure("synchronous_standby_names = 'standby'");
+    primary.start_again();
+    (primary, standby)
+}
+
 /// Starts a service with one database.
 fn serve(server: &Server, database: Database) -> Running {
     start_with(registry(place(server.address("papir"))), database)
@@ -155,11 +165,7 @@ fn tickets_are_kept_for_versions_that_another_service_answers() {
 /// that, clients with tickets register anew.
 #[test]
 fn after_a_failover_no_ticket_is_used_twice() {
-    let primary = Server::start("wal_level = replica");
-    let standby = primary.standby("");
-    primary.crash();
-    primary.configure("synchronous_standby_names = 'standby'");
-    primary.start_again();
+    let (primary, standby) = synchronous_pair();
     let address = primary.address_with(&standby, "papir");
     let service = start_with(registry(place(address)), zip(1));
     let mut client = zip_client(&service);
