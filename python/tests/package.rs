@@ -120,7 +120,7 @@ fn environment(folder: &Path, kept: &Path) -> PathBuf {
     python
 }
 
-/// What an environment is made of: requirements, an interpreter, and its folder, which its scripts name.
+/// The requirements, interpreter and folder of an environment. Its scripts contain the folder.
 fn stamp(needed: &str, made: &Path) -> String {
     format!("{needed}{}\n", made.display())
 }

@@ -156,7 +156,7 @@ impl Soak {
         }
     }
 
-    /// What has happened so far.
+    /// Counts the lookups, registrations and updates so far.
     fn done(&self) -> Done {
         let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
         Done {
@@ -210,7 +210,7 @@ impl Soak {
     }
 }
 
-/// What the clients and the owner have done.
+/// Counts of the work of the clients and the owner.
 #[derive(Debug)]
 struct Done {
     lookups: usize,

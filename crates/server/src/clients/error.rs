@@ -77,7 +77,7 @@ pub(crate) struct StoreError {
     cause: Cause,
 }
 
-/// What failed.
+/// The part of the registry that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     /// The storage of the tables. A file must then be opened again.

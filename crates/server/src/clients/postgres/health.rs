@@ -1,11 +1,11 @@
-//! Whether the primary works, and which connections to it may be used.
+//! State of the primary, and the generation of connections that may be used.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::origin::Origin;
 
-/// What one service knows of its primary.
+/// State of the primary as one service sees it.
 ///
 /// A failure ends the generation of connections that it happened on. The others of that generation
 /// lead to the same server, so they are closed instead of used.

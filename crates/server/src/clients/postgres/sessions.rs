@@ -64,7 +64,7 @@ impl Sessions {
         Ok(Self { pool: Some(pool.build_unchecked(primary)), health })
     }
 
-    /// Whether the primary works.
+    /// State of the primary.
     pub(super) fn health(&self) -> &Health {
         &self.health
     }
@@ -141,7 +141,7 @@ impl Drop for Sessions {
     }
 }
 
-/// What a transaction does.
+/// Kind of a transaction.
 #[derive(Clone, Copy)]
 enum Access {
     Read,
