@@ -31,6 +31,7 @@ mod file_lock;
 mod formats;
 mod mix;
 mod owner;
+pub mod parallel;
 mod prepared;
 mod progress;
 mod records;

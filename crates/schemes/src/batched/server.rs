@@ -5,11 +5,11 @@ use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Blob, Change, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape, check_read, read_record,
+    Blob, Change, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape, check_read, parallel,
+    read_record,
 };
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::code::{Code, Place};
 use super::params::{Batched, BatchedParams, Bucket};
@@ -77,8 +77,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             // Groups run in parallel, so only the whole has progress stages.
             server.answer_many(queries.collect(), &NoProgress)
         };
-        let answers: Vec<Vec<S::Answer>> =
-            self.groups.par_iter().enumerate().map(of_group).collect::<Result<_>>()?;
+        let answers = parallel::try_map(self.groups.iter().enumerate(), of_group)?;
         let mut batches: Vec<BatchedAnswer<S>> =
             batch.iter().map(|_| BatchedAnswer { groups: Vec::with_capacity(answers.len()) }).collect();
         for of_group in answers {

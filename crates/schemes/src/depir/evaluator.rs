@@ -2,10 +2,9 @@
 
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Error, Progress, Result};
+use papir_core::{Error, Progress, Result, parallel};
 use papir_kernels::pointwise::Modulus;
 use papir_ring::rns::RnsRing;
-use rayon::prelude::*;
 
 use super::evaluation;
 use super::lines::{self, Lines};
@@ -60,7 +59,7 @@ impl<'a> QueryPoints<'a> {
                 Error::malformed("depir's query", "a first mask that is zero in a slot", "an invertible one")
             })
         };
-        places.collect::<Vec<_>>().into_par_iter().map(one).collect::<Result<_>>().map(Self::Lines)
+        parallel::try_map(places, one).map(Self::Lines)
     }
 }
 
@@ -133,21 +132,22 @@ impl Evaluator {
         let (ring, simplex) = (params.bv().ring(), params.simplex());
         match (points, self.structure(chunk)) {
             (QueryPoints::Lines(lines), None) => {
-                let lines = lines.par_iter().map(|line| line.evaluate(simplex, polynomial));
-                (coefficients(ring, lines.collect()), Effort::default())
+                let lines = parallel::map(lines, |line| line.evaluate(simplex, polynomial));
+                (coefficients(ring, lines), Effort::default())
             }
             (QueryPoints::Lines(lines), Some(structure)) => {
                 let (values, effort) = look_up(structure, lines, simplex.degree);
-                let lines = lines.par_iter().zip(&values).map(|(line, values)| line.interpolate(values));
-                (coefficients(ring, lines.collect()), effort)
+                let lines =
+                    parallel::map(lines.iter().zip(&values), |(line, values)| line.interpolate(values));
+                (coefficients(ring, lines), effort)
             }
             (QueryPoints::OfPaper(groups), _) => {
                 // Only parameters with tables have these points.
                 let (values, effort) = self.0[chunk].evaluate(None, groups);
-                let polynomials = values.par_iter().zip(groups).map(|(values, group)| {
+                let polynomials = parallel::map(values.iter().zip(groups), |(values, group)| {
                     lines::coefficients(group.modulus, &lines::nodes(group.modulus, simplex.degree), values)
                 });
-                (coefficients(ring, polynomials.collect()), effort)
+                (coefficients(ring, polynomials), effort)
             }
         }
     }
@@ -162,7 +162,7 @@ fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Ve
             .collect();
         structure.evaluate(Some(x), &groups)
     };
-    let found: Vec<_> = (0..=degree as u32).into_par_iter().map(at).collect();
+    let found = parallel::map(0..=degree as u32, at);
     let mut effort = Effort::default();
     found.iter().for_each(|(_, own)| effort += *own);
     let prime = |place: usize| found.iter().flat_map(|(values, _)| &values[place]).copied().collect();
@@ -171,7 +171,7 @@ fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Ve
 
 /// Turns values in the slots of X into coefficients.
 fn coefficients(ring: &RnsRing, mut residues: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
-    residues.par_iter_mut().zip(ring.tables()).for_each(|(rows, table)| {
+    parallel::for_each(residues.iter_mut().zip(ring.tables()), |(rows, table)| {
         rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
     });
     residues

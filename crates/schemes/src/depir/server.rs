@@ -5,11 +5,11 @@ use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed,
+    parallel,
 };
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_lattice::bv::switch::Switch;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::evaluator::{Ciphertexts, Evaluator, QueryPoints};
 use super::interpolation::interpolate;
@@ -159,9 +159,9 @@ impl DepirServer {
 
     /// Expands a query to ciphertexts.
     pub fn expand<'a>(&self, query: &'a DepirQuery) -> Ciphertexts<'a> {
-        let coordinates = (0..self.params.simplex().variables).into_par_iter();
+        let coordinates = 0..self.params.simplex().variables;
         let mask = |coordinate| coordinate_mask(&self.params, &query.seed, coordinate);
-        Ciphertexts { bodies: &query.bodies, masks: coordinates.map(mask).collect() }
+        Ciphertexts { bodies: &query.bodies, masks: parallel::map(coordinates, mask) }
     }
 
     /// The points of a query, which all chunks share.
@@ -181,8 +181,7 @@ impl DepirServer {
     /// Switches to the kept primes. Returns, for each power of Y and each prime, n coefficients.
     pub fn switch(&self, residues: &[Vec<u32>]) -> Vec<u32> {
         let n = self.params.ring_degree();
-        let powers = (0..=self.params.simplex().degree).into_par_iter();
-        let parts = powers.map(|power| self.switch.apply(n, |place| &residues[place][power * n..][..n]));
-        parts.collect::<Vec<_>>().concat()
+        let power = |power: usize| self.switch.apply(n, |place| &residues[place][power * n..][..n]);
+        parallel::map(0..=self.params.simplex().degree, power).concat()
     }
 }

@@ -10,12 +10,11 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Result};
+use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Result, parallel};
 use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MaskProducts, Masks, N, add_multiple, matrix_bytes, write_columns,
 };
 use papir_ring::prg::Seed;
-use rayon::prelude::*;
 
 use crate::shared::byte_matrix::{ByteMatrix, Layout, multiply, row_products};
 use crate::shared::digits::Digits;
@@ -96,8 +95,8 @@ impl FirstLevel {
     /// The rows of D·A₁ of these units, B rows of n words for each.
     pub(crate) fn hint_rows(&self, lwe: &LweParams, layout: &Layout, units: &[usize]) -> Vec<u32> {
         let (products, bytes) = (self.products(lwe), layout.unit_layout.unit_bytes);
-        let rows = units.par_iter().flat_map_iter(|unit| unit * bytes..(unit + 1) * bytes);
-        rows.flat_map_iter(|row| row_products(lwe, &products, &self.database, row)).collect()
+        let rows = units.iter().flat_map(|unit| unit * bytes..(unit + 1) * bytes);
+        parallel::map(rows, |row| row_products(lwe, &products, &self.database, row)).concat()
     }
 
     /// D times each query modulo q, in one pass over D. Queries hold the leading `bits` of their
@@ -196,8 +195,8 @@ impl SecondLevel {
             let online = self.online_digits(first);
             bodies.extend(online.iter().map(|digits| centred_dot(digits, query)));
             bodies.iter_mut().for_each(|body| *body <<= LOG2_Q - bits);
-            let masks = online.par_iter().flat_map_iter(|digits| self.products.of_row(lwe, digits));
-            Ciphertexts { bodies, masks: masks.collect() }
+            let masks = parallel::map(&online, |digits| self.products.of_row(lwe, digits));
+            Ciphertexts { bodies, masks: masks.concat() }
         };
         queries.iter().zip(firsts).zip(offline).map(ciphertexts).collect()
     }

@@ -19,9 +19,8 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use papir_core::codec::Reader;
 use papir_core::{
-    AlignedBytes, Blob, Change, Error, Progress, Records, Result, Shape, check_read, copy_packed,
+    AlignedBytes, Blob, Change, Error, Progress, Records, Result, Shape, check_read, copy_packed, parallel,
 };
-use rayon::prelude::*;
 
 use crate::shared::stored_records;
 
@@ -91,11 +90,11 @@ impl Blocks {
         let shape = records.shape();
         let packed = stored_records::copy(scheme, shape, records, progress)?;
         progress.stage("compress", count(shape.total_bytes()));
-        let blocks = packed.par_chunks(BLOCK_BYTES).map(|content| {
+        let blocks = parallel::map(packed.chunks(BLOCK_BYTES), |content| {
             progress.advance(1);
             deflated(content)
         });
-        Self::join(shape, &blocks.collect::<Vec<_>>())
+        Self::join(shape, &blocks)
     }
 
     /// Blocks one after the other, behind their lengths.
@@ -146,8 +145,8 @@ impl Blocks {
 
     /// Unpacks whole blocks from this one on, as many as `out` has room for.
     fn unpack_from(&self, first: usize, out: &mut [u8]) -> Result<()> {
-        let parts = out.par_chunks_mut(BLOCK_BYTES).zip(&self.places[first..]);
-        parts.map(|(content, place)| inflate(&self.bytes[place.clone()], content)).collect()
+        let parts = out.chunks_mut(BLOCK_BYTES).zip(&self.places[first..]);
+        parallel::try_for_each(parts, |(content, place)| inflate(&self.bytes[place.clone()], content))
     }
 
     /// Reads some records, as [`Records::read_packed`] does.
@@ -185,15 +184,15 @@ impl Blocks {
         let changed = self.changed(changes);
         let packed = stored_records::change(self.shape, &self.unpack()?, changes)?;
         progress.stage("compress", changed.len() as u64);
-        let contents = packed.par_chunks(BLOCK_BYTES).zip(&self.places).enumerate();
-        let blocks = contents.map(|(i, (content, place))| {
+        let contents = packed.chunks(BLOCK_BYTES).zip(&self.places).enumerate();
+        let blocks = parallel::map(contents, |(i, (content, place))| {
             if !changed.contains(&i) {
                 return self.bytes[place.clone()].to_vec();
             }
             progress.advance(1);
             deflated(content)
         });
-        Self::join(self.shape, &blocks.collect::<Vec<_>>())
+        Self::join(self.shape, &blocks)
     }
 }
 

@@ -6,10 +6,9 @@
 use std::ops::Range;
 
 use papir_core::scratch::{InMemory, Piece};
-use papir_core::{AlignedBytes, Blob, Error, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, Error, Progress, Records, Result, parallel};
 use papir_lattice::selection::{WordMatrix, write_columns};
 use papir_ring::prg::Seed;
-use rayon::prelude::*;
 
 use super::encode::encode_blocks;
 use super::layout::Layout;
@@ -44,7 +43,8 @@ pub(super) fn encode(
     let (degree, count) = (layout.degree, columns.len());
     let mut words = vec![0i16; layout.rows() * count];
     let exceptions = encode_blocks(layout, seed, columns.clone(), records, progress, |first, block| {
-        words.par_chunks_exact_mut(count * degree).enumerate().for_each(|(pack, out)| {
+        let packs = words.chunks_exact_mut(count * degree).enumerate();
+        parallel::for_each(packs, |(pack, out)| {
             for (column, out) in block.iter().zip(out[(first - columns.start) * degree..].chunks_mut(degree))
             {
                 out.copy_from_slice(&column[pack * degree..][..degree]);
@@ -91,7 +91,7 @@ impl<'a> Encoding<'a> {
                 packs.clone().flat_map(words).copied().collect()
             };
             let block = first..count.min(first + BLOCK_COLUMNS);
-            let columns: Vec<Vec<i16>> = block.into_par_iter().map(column).collect();
+            let columns: Vec<Vec<i16>> = parallel::map(block, column);
             write_columns(tiles, layout.columns, self.columns.start + first, &columns);
         }
     }

@@ -5,12 +5,11 @@
 
 use std::ops::Range;
 
-use papir_core::{Progress, Records, Result};
+use papir_core::{Progress, Records, Result, parallel};
 use papir_kernels::matvec_i16;
 use papir_kernels::pointwise::Modulus;
 use papir_lattice::selection::{matrix, write_columns};
 use papir_ring::prg::{Expander, Seed};
-use rayon::prelude::*;
 
 use super::layout::{Layout, PLAINTEXT};
 use crate::shared::matrices::BLOCK_COLUMNS;
@@ -64,7 +63,7 @@ pub(super) fn encode_blocks(
     progress: &dyn Progress,
     mut write: impl FnMut(usize, &[Vec<i16>]),
 ) -> Result<Vec<[u32; 2]>> {
-    let encode = |index: usize| {
+    let encode = |index: usize| -> Result<Column> {
         let mut bytes = vec![0; layout.points * layout.unit_layout.unit_bytes];
         layout.unit_layout.read(records, (index * layout.points) as u64, &mut bytes)?;
         Ok(Column::encode(layout, seed, index, &bytes))
@@ -72,7 +71,7 @@ pub(super) fn encode_blocks(
     let mut exceptions = Vec::new();
     for first in columns.clone().step_by(BLOCK_COLUMNS) {
         let block = first..columns.end.min(first + BLOCK_COLUMNS);
-        let columns = block.into_par_iter().map(encode).collect::<Result<Vec<_>>>()?;
+        let columns = parallel::try_map(block, encode)?;
         let (words, listed): (Vec<_>, Vec<_>) =
             columns.into_iter().map(|column| (column.words, column.exceptions)).unzip();
         write(first, &words);
@@ -134,7 +133,8 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
 /// Overwrites columns, given in any order.
 pub(super) fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
     let pairs = layout.pairs();
-    tiles.par_chunks_exact_mut(pairs * 2 * matvec_i16::ROWS).enumerate().for_each(|(group, tile)| {
+    let groups = tiles.chunks_exact_mut(pairs * 2 * matvec_i16::ROWS).enumerate();
+    parallel::for_each(groups, |(group, tile)| {
         let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
         for column in columns {
             matvec_i16::scatter_column(tile, 1, pairs, column.index, &column.words[rows.clone()]);

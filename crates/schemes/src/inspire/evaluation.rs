@@ -1,11 +1,11 @@
 //! EVALPOLY (Algorithm 9): packed coefficients at a query's encrypted point, as an answer.
 
+use papir_core::parallel;
 use papir_lattice::mod_switch::lift_elements;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::{Rows, Workspace};
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Values};
-use rayon::prelude::*;
 
 use super::params::Params;
 use super::wire::Answer;
@@ -38,7 +38,7 @@ impl Evaluation {
         let variables = params.layout().interpolation.variables().zip(points);
         variables.fold(packed, |coefficients, (size, (masks, bodies))| {
             let point = Rows::new(params.rlwe().ring(), masks, bodies);
-            coefficients.par_chunks(size).map(|polynomial| horner(params, polynomial, &point)).collect()
+            parallel::map(coefficients.chunks(size), |polynomial| horner(params, polynomial, &point))
         })
     }
 }

@@ -1,12 +1,11 @@
 //! A database whose matrices and packs a device holds: Algorithm 9, lines 7 to 12 and EVALPOLY there.
 
 use papir_core::device::{Device, DeviceGadget, DeviceRing, PackQuery, Packs, Tiles, Words};
-use papir_core::{Progress, Result};
+use papir_core::{Progress, Result, parallel};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::{Form, Poly, Ring, Values};
-use rayon::prelude::*;
 
 use super::params::Params;
 use super::prepared::{Copies, PackingKey, Prepared};
@@ -50,8 +49,7 @@ impl Prepared {
     ) -> Option<Vec<Vec<Rlwe>>> {
         let held = self.copies.packs.as_ref()?;
         progress.stage("device", queries.len() as u64);
-        let flat = |(key, rgsw): &(&PackingKey, &[Poly<Values>])| [residues(key.last()), residues(*rgsw)];
-        let flat: Vec<[Vec<u32>; 2]> = keys.par_iter().map(flat).collect();
+        let flat = parallel::map(keys, |(key, rgsw)| [residues(key.last()), residues(*rgsw)]);
         let queries = queries.iter().zip(keys).zip(&flat);
         let queries: Vec<PackQuery<'_>> = queries
             .map(|((query, (key, _)), [last, points])| PackQuery {
@@ -67,7 +65,7 @@ impl Prepared {
         };
         let words = 4 * params.layout().degree;
         let results = held.evaluate(&queries).ok()?;
-        Some(results.par_iter().map(|all| all.chunks_exact(words).map(encryption).collect()).collect())
+        Some(parallel::map(&results, |all| all.chunks_exact(words).map(encryption).collect()))
     }
 }
 

@@ -11,13 +11,12 @@ use papir_core::device::{Device, HeldPacks, TileShape, Words};
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read,
+    AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read, parallel,
 };
 use papir_lattice::packing::inspiring::{Inspiring, OnlineKey as Expanded};
 use papir_lattice::packing::{Bodies, LweMasks, OnlineKey};
 use papir_lattice::selection::WordMatrix;
 use papir_ring::prg::Seed;
-use rayon::prelude::*;
 
 use super::encode::{Columns, encode};
 use super::layout::Layout;
@@ -271,19 +270,16 @@ impl Prepared {
     pub(crate) fn select(&self, params: &Params, selectors: &[&[u64]]) -> Vec<Bodies> {
         let (columns, bits) = (self.layout.columns, params.literal().query_bits);
         // For each part, for each query, a sum for each row.
-        let mut sums: Vec<Vec<Vec<u64>>> = (0..self.seeds.len())
-            .into_par_iter()
-            .map(|part| {
-                let entries = part * columns..(part + 1) * columns;
-                let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
-                let matrix = WordMatrix::new(columns, self.tiles_of(part));
-                let matrix = matrix.with_exceptions(self.exceptions.of_part(part));
-                match self.copies.words.get(part).and_then(|held| held.products(&selectors, bits)) {
-                    Some(products) => matrix.select_from(products, &selectors, bits),
-                    None => matrix.select(&selectors, bits),
-                }
-            })
-            .collect();
+        let mut sums: Vec<Vec<Vec<u64>>> = parallel::map(0..self.seeds.len(), |part| {
+            let entries = part * columns..(part + 1) * columns;
+            let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
+            let matrix = WordMatrix::new(columns, self.tiles_of(part));
+            let matrix = matrix.with_exceptions(self.exceptions.of_part(part));
+            match self.copies.words.get(part).and_then(|held| held.products(&selectors, bits)) {
+                Some(products) => matrix.select_from(products, &selectors, bits),
+                None => matrix.select(&selectors, bits),
+            }
+        });
         let joined = match &mut sums[..] {
             [one] => std::mem::take(one),
             _ => (0..selectors.len()).map(|query| self.interleave(&sums, query)).collect(),

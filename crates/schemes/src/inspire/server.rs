@@ -7,14 +7,13 @@ use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{self, Parameters, Scheme, Session, UpdateEstimate, check_changes};
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Progress, Records, Result};
+use papir_core::{Change, Progress, Records, Result, parallel};
 use papir_lattice::packing::Bodies;
 use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::evaluation::{Evaluation, switch};
 use super::layout::Layout;
@@ -136,13 +135,13 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
         let count = queries.len() as u64;
         progress.stage("read_keys", count);
-        let keys = queries.par_iter().map(|query| self.read_keys(query)).collect::<Result<Vec<_>>>()?;
+        let keys = parallel::try_map(&queries, |query| self.read_keys(query))?;
         let results = match self.evaluate_on_device(&queries, &keys, progress) {
             Some(results) => results,
             None => self.results(&queries, &keys, progress)?,
         };
         progress.stage("switch", count);
-        Ok(results.par_iter().map(|results| switch(self.ring_params(), results)).collect())
+        Ok(parallel::map(&results, |results| switch(self.ring_params(), results)))
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -264,7 +263,7 @@ impl<S: Parted> PartsServer<S> {
         progress.stage("pack", queries.len() as u64);
         let packed = self.pack(bodies, keys)?;
         progress.stage("evaluate", queries.len() as u64);
-        Ok(packed.into_par_iter().zip(keys).map(|(packed, keys)| self.evaluate(packed, keys)).collect())
+        Ok(parallel::map(packed.into_iter().zip(keys), |(packed, keys)| self.evaluate(packed, keys)))
     }
 
     /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the

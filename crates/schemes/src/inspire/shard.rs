@@ -10,10 +10,9 @@ use papir_core::cost::DividedWork;
 use papir_core::scheme::{Combiner, Parameters, Shard};
 use papir_core::scratch::Piece;
 use papir_core::sections::SectionSource;
-use papir_core::{AlignedBytes, Blob, Division, Error, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, Division, Error, Progress, Records, Result, parallel};
 use papir_lattice::packing::{Bodies, Preprocessed};
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::divided;
 use super::evaluation::{Evaluation, switch};
@@ -86,13 +85,13 @@ impl Shard<Inspire> for InspireShard {
         let (params, count) = (&self.params, queries.len() as u64);
         progress.stage("read_keys", count);
         let key = |query: &&Query| self.prepared.packing_key(params, params.split_keys(&query.keys).0);
-        let keys = queries.par_iter().map(key).collect::<Result<Vec<_>>>()?;
+        let keys = parallel::try_map(queries, key)?;
         progress.stage("select", count);
         let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
         let bodies = self.prepared.select(params, &selectors);
         progress.stage("pack", count);
         let packed = self.prepared.pack(bodies, &keys.iter().collect::<Vec<_>>())?;
-        Ok(packed.par_iter().map(|bodies| bodies.to_words(params.rlwe().ring())).collect())
+        Ok(parallel::map(&packed, |bodies| bodies.to_words(params.rlwe().ring())))
     }
 }
 
@@ -134,6 +133,6 @@ impl Combiner<Inspire> for InspireCombiner {
             let packed = encryptions(ring, &self.packs, &bodies);
             Ok(switch(params, &self.evaluation.evaluate(params, packed, &Evaluation::lift(params, rgsw))))
         };
-        batch.par_iter().map(answer).collect()
+        parallel::try_map(batch, answer)
     }
 }

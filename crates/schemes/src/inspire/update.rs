@@ -10,8 +10,7 @@
 //! string, and the whitening stream is known before the changes are: the noise bound assumes that
 //! changed records do not depend on it. A new setup draws new seeds.
 
-use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
-use rayon::prelude::*;
+use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result, parallel};
 
 use super::encode::{Column, Columns, replace};
 use super::params::Params;
@@ -88,7 +87,7 @@ impl<'a> Draft<'a> {
 
     /// Applies all changes of some columns.
     fn edit(&mut self, edits: &[&[Placed<'_>]]) -> Result<()> {
-        let recoded = edits.par_iter().map(|edit| self.recode(edit)).collect::<Result<Vec<_>>>()?;
+        let recoded = parallel::try_map(edits, |edit| self.recode(edit))?;
         let recoded: Vec<Recoded> = recoded.into_iter().flatten().collect();
         for Recoded { part, column, touched } in &recoded {
             self.touched.iter_mut().zip(touched).for_each(|(all, one)| *all |= one);

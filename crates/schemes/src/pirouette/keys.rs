@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
-use papir_core::{Error, Result};
+use papir_core::{Error, Result, parallel};
 use papir_kernels::bits::packed_len;
 use papir_lattice::bootstrap::circuit::{self, SquareKey};
 use papir_lattice::bootstrap::galois::{self, GaloisKeys};
@@ -27,7 +27,6 @@ use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::wide::Poly;
 use papir_ring::{CyclotomicRing, Values};
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::chain::{
@@ -240,8 +239,7 @@ impl Evaluation {
         }
         let place = |part: Part| Ok((part, reader.raw(part.packed_bytes(chain))?));
         let places = Part::all(chain, shorts).into_iter().map(place).collect::<Result<Vec<_>>>()?;
-        let expand = |(part, bytes): (Part, &[u8])| part.expand(chain, &seed, bytes);
-        let mut rows: Vec<Rows> = places.into_par_iter().map(expand).collect::<Result<_>>()?;
+        let mut rows = parallel::try_map(places, |(part, bytes)| part.expand(chain, &seed, bytes))?;
         let mut last = || rows.pop().unwrap_or_default();
         let (ring_switch, square) = (last(), last());
         let mut rows = rows.into_iter();
@@ -287,10 +285,10 @@ impl Keys {
             pack(&bodies, short.switch.log2_q, &mut packed);
         }
         // Each part has a generator of its own, so that threads share the work.
-        let parts: Vec<_> =
+        let mut parts: Vec<_> =
             Part::all(chain, P::SHORTS).into_iter().map(|part| (part, SecretRng::new(rng))).collect();
-        let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, &own, &seed, &mut rng);
-        packed.append(&mut parts.into_par_iter().map(generate).collect::<Vec<_>>().concat());
+        let generate = |(part, rng): &mut (Part, SecretRng)| part.generate(chain, &own, &seed, rng);
+        packed.append(&mut parallel::map(&mut parts, generate).concat());
         Self::of(packed)
     }
 

@@ -13,13 +13,12 @@
 
 use std::collections::VecDeque;
 
-use papir_core::Progress;
+use papir_core::{Progress, parallel};
 use papir_lattice::bootstrap::lwe::Lwe;
 use papir_lattice::bootstrap::rotation::rotate;
 use papir_lattice::wide::{Gadget, Rlwe, Rows};
 use papir_ring::CyclotomicRing;
 use papir_ring::wide::Ring;
-use rayon::prelude::*;
 
 use super::chain::{
     Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, OUTPUTS, ParameterSet, half_modulo,
@@ -45,13 +44,13 @@ pub(super) fn select<T: ParameterSet>(
     let plan = Plan { index, found: index - LOG2_DIGIT, gates };
     let finders: Vec<Finder<'_>> = batch.iter().map(|(keys, _)| Finder::new(params, keys)).collect();
     progress.stage("bits", count);
-    let bits: Vec<Bits> =
-        finders.par_iter().zip(batch).map(|(finder, (_, query))| finder.bits(query.lwe(), plan)).collect();
+    let bits =
+        parallel::map(finders.iter().zip(batch), |(finder, (_, query))| finder.bits(query.lwe(), plan));
     progress.stage("gates", count);
-    let found = || finders.par_iter().zip(&bits);
-    let gates: Vec<Vec<Rows>> = found().map(|(finder, bits)| finder.gates(bits)).collect();
+    let found = || finders.iter().zip(&bits);
+    let gates = parallel::map(found(), |(finder, bits)| finder.gates(bits));
     progress.stage("selectors", count);
-    let selectors: Vec<Rows> = found().map(|(finder, bits)| finder.selectors(bits, layout.rows)).collect();
+    let selectors = parallel::map(found(), |(finder, bits)| finder.selectors(bits, layout.rows));
     gates.into_iter().zip(selectors).map(|(gates, selectors)| Selection { gates, selectors }).collect()
 }
 
@@ -195,11 +194,10 @@ impl<'a> Finder<'a> {
     pub(super) fn gates(&self, bits: &Bits) -> Vec<Rows> {
         let (ring, levels) = (self.ring(), self.gate.levels());
         let first = direct_subtractions(levels) as usize + 1;
-        let gate = |bit: &Rlwe| {
-            let levels = (0..levels).into_par_iter().map(|level| self.isolated(bit, first + level));
-            self.keys.square.rgsw(ring, levels.collect())
-        };
-        bits.gates.par_iter().map(gate).collect()
+        parallel::map(&bits.gates, |bit| {
+            let levels = parallel::map(0..levels, |level| self.isolated(bit, first + level));
+            self.keys.square.rgsw(ring, levels)
+        })
     }
 
     /// An encryption of one coefficient as a constant.
@@ -222,14 +220,13 @@ impl<'a> Finder<'a> {
     /// One-hot encryptions of the row, one of `rows`.
     fn selectors(&self, bits: &Bits, rows: usize) -> Rows {
         let (ring, tau) = (self.ring(), bits.halves.len());
-        let boxes: Vec<Rlwe> =
-            (0..1usize << tau).into_par_iter().map(|chi| self.rotate_box(bits, chi)).collect();
+        let boxes = parallel::map(0..1usize << tau, |chi| self.rotate_box(bits, chi));
         let expand = |t: usize| {
             let mut sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
             self.keys.galois.trace(ring, &mut sum, LOG2_BOX as usize);
             self.keys.galois.expand(ring, sum, LOG2_BOX as usize)
         };
-        let columns: Vec<Vec<Rlwe>> = (0..1usize << tau).into_par_iter().map(expand).collect();
+        let columns = parallel::map(0..1usize << tau, expand);
         // Row r has digit r/2^τ and bits r mod 2^τ.
         let row = |r: usize| columns[r % (1 << tau)][r >> tau].clone();
         Rows::of(ring, (0..rows).map(row).collect())

@@ -6,14 +6,13 @@
 use std::ops::Range;
 
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, Change, Error, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, Change, Error, Progress, Records, Result, parallel};
 use papir_kernels::wide;
 use papir_kernels::wide::packed::{pack, unpack};
 use papir_lattice::wide::{Rlwe, Rows};
 use papir_ring::prg::Seed;
 use papir_ring::wide::{Poly, Ring};
 use papir_ring::{Aligned, CyclotomicRing, Values};
-use rayon::prelude::*;
 
 use super::chain::DEGREE;
 use super::common::{Common, Form};
@@ -171,7 +170,8 @@ impl Polynomials {
 fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
     let (ring, rows, columns) = (common.chain.ring(), common.layout.rows, common.layout.columns());
     let mut values = AlignedBytes::zeroed(common.layout.transformed_bytes() as usize);
-    values.bytes_mut().par_chunks_exact_mut(TRANSFORMED).enumerate().for_each(|(place, out)| {
+    let places = values.bytes_mut().chunks_exact_mut(TRANSFORMED).enumerate();
+    parallel::for_each(places, |(place, out)| {
         let (column, row) = (place / rows, place % rows);
         let (plane, column) = (column / columns, column % columns);
         let poly = plane * rows * columns + row * columns + column;

@@ -26,7 +26,7 @@ use std::ops::RangeInclusive;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Never, Parameters, Scheme, Target, Wire};
-use papir_core::{Description, Error, Privacy, Progress, Result, Shape};
+use papir_core::{Description, Error, Privacy, Progress, Result, Shape, parallel};
 use papir_kernels::bits::packed_len;
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::noise::rounding;
@@ -36,7 +36,6 @@ use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::wide::{Poly, Ring};
 use papir_ring::{CyclotomicRing, Values};
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
@@ -105,7 +104,7 @@ impl Selecting for Respire {
         progress: &dyn Progress,
     ) -> Vec<Selection> {
         progress.stage("expand", batch.len() as u64);
-        batch.par_iter().map(|(keys, query)| expand(params, keys, query)).collect()
+        parallel::map(batch, |(keys, query)| expand(params, keys, query))
     }
 }
 
@@ -169,7 +168,7 @@ fn expand(params: &RespireParams, keys: &Evaluation, query: &RespireQuery) -> Se
     let bits = params.layout().log2_columns + params.layout().log2_slots;
     let gates: Vec<Vec<Rlwe>> =
         (0..bits).map(|_| digits.by_ref().take(params.gate().levels()).collect()).collect();
-    let gates = gates.into_par_iter().map(|levels| keys.square.rgsw(ring, levels)).collect();
+    let gates = parallel::map(gates, |levels| keys.square.rgsw(ring, levels));
     parts.truncate(params.layout().rows);
     Selection { gates, selectors: Rows::of(ring, parts) }
 }

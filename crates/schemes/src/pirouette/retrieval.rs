@@ -4,13 +4,12 @@
 
 use std::ops::Range;
 
-use papir_core::Progress;
+use papir_core::{Progress, parallel};
 use papir_lattice::bootstrap::ring_switch::RingSwitchKey;
 use papir_lattice::bootstrap::rotation::rotate;
 use papir_lattice::wide::{Gadget, Rlwe, Rows, Workspace};
 use papir_ring::CyclotomicRing;
 use papir_ring::wide::Ring;
-use rayon::prelude::*;
 
 use super::chain::{ORDER, RESPONSE_DEGREE};
 use super::common::{Common, RetrievalParams};
@@ -74,8 +73,7 @@ impl Retrieval<'_> {
             let range = first..(first + SHARE).min(columns.end);
             polynomials::columns(ring, plane, (layout.columns(), range), &selectors)
         };
-        let parts: Vec<Vec<Vec<Rlwe>>> =
-            (0..columns.len().div_ceil(SHARE)).into_par_iter().map(part).collect();
+        let parts = parallel::map(0..columns.len().div_ceil(SHARE), part);
         let mut all: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::with_capacity(columns.len())).collect();
         for part in parts {
             all.iter_mut().zip(part).for_each(|(all, mut part)| all.append(&mut part));
@@ -139,8 +137,8 @@ impl<'a> Gates<'a> {
     /// [`Self::fold`] by all threads.
     fn fold_in_parallel(&mut self, gates: &[Rows], mut list: Vec<Rlwe>) -> Rlwe {
         let (ring, gadget) = (self.ring, self.gadget);
-        let shares = list.par_chunks_mut(SHARE).map(|share| Gates::new(ring, gadget).fold(gates, share));
-        let mut parts: Vec<Rlwe> = shares.collect();
+        let shares = list.chunks_mut(SHARE);
+        let mut parts = parallel::map(shares, |share| Gates::new(ring, gadget).fold(gates, share));
         self.fold(&gates[SHARE.min(list.len()).trailing_zeros() as usize..], &mut parts)
     }
 

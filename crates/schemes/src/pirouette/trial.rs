@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use papir_core::{Progress, Result};
+use papir_core::{Progress, Result, parallel};
 use papir_lattice::bootstrap::digits::Rotator;
 use papir_lattice::bootstrap::lwe::{Lwe, SwitchParams};
 use papir_lattice::bootstrap::selector;
@@ -26,7 +26,6 @@ use papir_ring::CyclotomicRing;
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::wide::Poly;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::chain::{BOX_SWITCHES, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_Q, ORDER, OUTPUTS, ParameterSet};
 use super::client::encrypt;
@@ -145,18 +144,16 @@ impl<T: ParameterSet> Trial<T> {
         let to_gate = |bit: &Lwe| {
             let factors: Vec<u64> = (0..gate.levels()).map(|i| gate.factor(i)).collect();
             let rotated: Vec<(Rlwe, usize)> = match tables {
-                Tables::Single => {
-                    factors.par_iter().map(|&factor| (finder.rotate_bit(bit, &[factor]), 0)).collect()
-                }
+                Tables::Single => parallel::map(&factors, |&factor| (finder.rotate_bit(bit, &[factor]), 0)),
                 Tables::Together => {
                     let all = finder.rotate_bit(bit, &factors);
                     (0..factors.len()).map(|i| (all.clone(), i)).collect()
                 }
             };
-            let isolated = rotated.par_iter().map(|(rlwe, coefficient)| finder.isolated(rlwe, *coefficient));
-            self.keys.square.rgsw(finder.ring(), isolated.collect())
+            let isolated = parallel::map(&rotated, |(rlwe, coefficient)| finder.isolated(rlwe, *coefficient));
+            self.keys.square.rgsw(finder.ring(), isolated)
         };
-        let gates: Vec<Rows> = bits.par_iter().map(to_gate).collect();
+        let gates = parallel::map(&bits, to_gate);
         progress.stage("selectors", 1 << split.log2_rows);
         let rows = &gates[(split.index_bits() - split.log2_rows) as usize..];
         let selectors = selector::tree(finder.ring(), &gate, rows, &levels);

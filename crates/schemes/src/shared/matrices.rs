@@ -1,6 +1,6 @@
 //! Prepared matrices of words, and selectors of their columns.
 
-use papir_core::{AlignedBytes, Progress, Result};
+use papir_core::{AlignedBytes, Progress, Result, parallel};
 use papir_lattice::lwe::{block_mask, encrypt_selector};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::LweMasks;
@@ -10,7 +10,6 @@ use papir_lattice::selection::{Matrix, SelectorMasks, Storage, write_columns};
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 /// Columns that are encoded together: their words stay in the cache until they are scattered. A
@@ -57,7 +56,7 @@ fn fill<T: Send>(
 ) -> Result<()> {
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
         let block = first..columns.min(first + BLOCK_COLUMNS);
-        let contents = block.into_par_iter().map(&column).collect::<Result<Vec<_>>>()?;
+        let contents = parallel::try_map(block, &column)?;
         write(first, &contents);
         progress.advance(contents.len() as u64);
     }

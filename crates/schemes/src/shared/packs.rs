@@ -5,7 +5,7 @@ use std::ops::Range;
 use papir_core::device::{Device, Words};
 use papir_core::scratch::{Piece, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result, parallel};
 use papir_lattice::packing::inspiring::{MatrixPacking, multiply};
 use papir_lattice::packing::{
     Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking, RoundedKey,
@@ -13,7 +13,6 @@ use papir_lattice::packing::{
 use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
 use papir_ring::{Poly, Ring, Values};
-use rayon::prelude::*;
 
 use super::held::Held;
 use super::parameters::refused;
@@ -118,8 +117,9 @@ impl<P: RingPacking> PreparedPacks<P> {
         let names = self.names;
         let mut words = AlignedBytes::zeroed(self.words.bytes().len());
         let (slots, unit_words) = (packing.slots(), packing.unit_words());
-        let units = words.slice_mut::<P::Word>().par_chunks_exact_mut(unit_words);
-        units.zip(self.words.par_chunks_exact(unit_words)).enumerate().for_each(|(unit, (new, old))| {
+        let units = words.slice_mut::<P::Word>().chunks_exact_mut(unit_words);
+        let units = units.zip(self.words.chunks_exact(unit_words)).enumerate();
+        parallel::for_each(units, |(unit, (new, old))| {
             let mut packs = unit * slots..self.packs.len().min((unit + 1) * slots);
             if !packs.all(&wanted) {
                 new.copy_from_slice(old);

@@ -6,8 +6,8 @@ use papir_core::scheme::check_changes;
 use papir_core::sections::SectionSource;
 use papir_core::{
     AlignedBytes, Blob, Change, Error, Progress, Record, RecordBuffer, Records, Result, Shape, check_read,
+    parallel,
 };
-use rayon::prelude::*;
 
 use super::units::Units;
 
@@ -95,7 +95,7 @@ pub(crate) fn read_columns(
     let (mut next, last) = (first / records, end.div_ceil(records));
     while next < last && count > 0 {
         let block = next..last.min(next + BLOCK_COLUMNS);
-        let columns: Vec<Vec<u8>> = block.clone().into_par_iter().map(|i| decode(i as usize)).collect();
+        let columns = parallel::map(block.clone(), |i| decode(i as usize));
         for (column, bytes) in block.zip(&columns) {
             let start = column * records;
             let wanted = first.max(start) - start..end.min(start + records) - start;

@@ -10,13 +10,12 @@ use papir_core::cost::{Counts, Operation};
 use papir_core::device::{Device, TileShape, Words};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result};
+use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result, parallel};
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, MaskProducts, Masks, N, add_multiple, round};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::noise::CENTRE;
 use super::params::{NAME, Simple, SimpleParams, masks};
@@ -148,8 +147,8 @@ impl SimpleServer {
         progress.stage("hint", rows.len() as u64);
         let lwe = &self.params.lwe;
         let products = MaskProducts::new(lwe, &masks(self.public.seed), database.columns(), CENTRE);
-        let changed = hint.par_chunks_exact_mut(N).enumerate().filter(|(row, _)| rows.contains(row));
-        changed.for_each(|(row, words)| {
+        let changed = hint.chunks_exact_mut(N).enumerate().filter(|(row, _)| rows.contains(row));
+        parallel::for_each(changed, |(row, words)| {
             words.copy_from_slice(&row_products(lwe, &products, database, row));
             progress.advance(1);
         });

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use papir_core::codec::Reader;
 use papir_core::scheme::{Client, Parameters, SENT_AHEAD, Wire, check_indices};
-use papir_core::{Error, NoProgress, Progress, Record, Result};
+use papir_core::{Error, NoProgress, Progress, Record, Result, parallel};
 use papir_paillier::{Ciphertext, LANES, Plaintext, PublicKey, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::base::{Base, Encrypted};
@@ -245,11 +244,11 @@ impl State {
         progress: &dyn Progress,
     ) -> Vec<Plaintext> {
         let key = self.keys().masks(number, compression);
-        let parts = key.par_chunks(LANES).flat_map_iter(|some| {
+        let parts = parallel::map(key.chunks(LANES), |some| {
             progress.advance(some.len() as u64);
             self.key.decrypt_many(some)
         });
-        parts.collect()
+        parts.into_iter().flatten().collect()
     }
 
     /// Line 11, ck_o = s − pt_r modulo m, t bits of s in each.
@@ -306,7 +305,8 @@ fn decrypt(key: &SecretKey, ciphertexts: Vec<Vec<u64>>, what: &'static str) -> R
     let ciphertexts = ciphertexts.into_iter().map(|words| public.ciphertext(words));
     let ciphertexts: Vec<Ciphertext> =
         ciphertexts.collect::<papir_paillier::Result<_>>().map_err(malformed(what))?;
-    Ok(ciphertexts.par_chunks(LANES).flat_map_iter(|some| key.decrypt_many(some)).collect())
+    let parts = parallel::map(ciphertexts.chunks(LANES), |some| key.decrypt_many(some));
+    Ok(parts.into_iter().flatten().collect())
 }
 
 impl<B: Base> Wire<ZipParams<B>> for State {

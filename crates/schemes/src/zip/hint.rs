@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, BlobSlice, Progress, Result};
+use papir_core::{AlignedBytes, BlobSlice, Progress, Result, parallel};
 use papir_paillier::products::{Exponents, Place, Products, multiply_shifted};
 use papir_paillier::{Ciphertext, PublicKey};
-use rayon::prelude::*;
 
 use super::compression::{Compression, DIGEST_BYTES};
 use super::residues::Residues;
@@ -78,9 +77,9 @@ impl CompressedHint {
         let (plaintexts, digits) = (compression.plaintexts(), compression.exponent_digits());
         let (each, t, system) = (compression.rows_each, compression.key_bits, compression.residues());
         progress.stage("hint", rows.len() as u64);
-        let parts = exponents.slice_mut::<u16>().par_chunks_exact_mut(plaintexts * digits);
-        let parts = parts.zip(sums.slice_mut::<RowSums>().par_chunks_mut(each)).enumerate();
-        parts.for_each(|(i, (exponents, sums))| {
+        let parts = exponents.slice_mut::<u16>().chunks_exact_mut(plaintexts * digits);
+        let parts = parts.zip(sums.slice_mut::<RowSums>().chunks_mut(each)).enumerate();
+        parallel::for_each(parts, |(i, (exponents, sums))| {
             for &r in rows.range(i * each..i * each + sums.len()) {
                 let slot = (r - i * each) * t;
                 sums[r - i * each] = RowSums::write(&row(r), t, exponents.chunks_exact_mut(digits), slot);
@@ -126,15 +125,18 @@ impl CompressedHint {
     fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<(usize, Vec<usize>)> {
         let digits = compression.exponent_digits();
         let each = compression.plaintexts() * digits;
-        let pairs = self.exponents.par_chunks_exact(each).zip(earlier.exponents.par_chunks_exact(each));
-        let changed = pairs.enumerate().filter(|(_, (new, old))| new != old).map(|(i, (new, old))| {
+        let pairs = self.exponents.chunks_exact(each).zip(earlier.exponents.chunks_exact(each));
+        let changed = parallel::map(pairs.enumerate(), |(i, (new, old))| {
+            if new == old {
+                return None;
+            }
             let mut differs = vec![false; digits];
             for (new, old) in new.chunks_exact(digits).zip(old.chunks_exact(digits)) {
                 differs.iter_mut().zip(new.iter().zip(old)).for_each(|(differs, (a, b))| *differs |= a != b);
             }
-            (i, (0..digits).filter(|slot| differs[*slot]).collect())
+            Some((i, (0..digits).filter(|slot| differs[*slot]).collect()))
         });
-        changed.collect()
+        changed.into_iter().flatten().collect()
     }
 
     /// Changes the ciphertexts of an earlier version's ticket into those of this version: by the
@@ -208,13 +210,12 @@ impl CompressedHint {
         (words, products): (&[u16], &[Vec<u64>]),
     ) -> Result<Vec<Vec<u64>>> {
         let slots = slots::spread(words, compression.key_bits);
-        let sums = slots.par_chunks(compression.slots()).zip(products);
-        let sums = sums.map(|(slots, product)| keys.public.reduce(&with_slots(product, slots)));
-        let join = |(sum, hint): (_, &Vec<u64>)| {
+        let parts = slots.chunks(compression.slots()).zip(products).zip(&ticket.ciphertexts);
+        parallel::try_map(parts, |((slots, product), hint)| {
+            let sum = keys.public.reduce(&with_slots(product, slots));
             let hint = keys.public.ciphertext(hint.clone()).map_err(malformed("a ticket"))?;
             Ok(PublicKey::add_plain(&keys.public, &hint, &sum).words().to_vec())
-        };
-        sums.zip(&ticket.ciphertexts).map(join).collect()
+        })
     }
 
     /// b′ of every row.

@@ -8,10 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use papir_core::Progress;
+use papir_core::{Progress, parallel};
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::is_prime;
-use rayon::prelude::*;
 
 use crate::shared::residues::{System, centred};
 
@@ -68,8 +67,8 @@ impl Residues {
         let groups = words.chunks_exact_mut(self.system.primes().len() * prime_words).enumerate();
         for (group, words) in groups {
             let rows: Vec<usize> = rows.range(group * ROWS..(group + 1) * ROWS).copied().collect();
-            let parts = words.par_chunks_mut(ROWS * prime_words).enumerate();
-            parts.for_each(|(part, words)| {
+            let parts = words.chunks_mut(ROWS * prime_words).enumerate();
+            parallel::for_each(parts, |(part, words)| {
                 for column in 0..dimensions.columns {
                     for two in rows.chunks(2) {
                         let numbers = [two[0], two[two.len() - 1]].map(|row| widened(digits(row, column)));
@@ -102,7 +101,6 @@ impl Residues {
 
     /// Residues of a vector for each prime, split into low and high halves.
     pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
-        let parts = 0..self.system.parts();
         let numbers: Vec<Vec<i32>> = numbers.iter().map(|number| widened(number)).collect();
         let of_part = |part: usize| {
             let residues = numbers.chunks(2).flat_map(|two| {
@@ -116,7 +114,7 @@ impl Residues {
             };
             (0..primes).map(|lane| [half(lane, 0), half(lane, HALF_BITS)]).collect::<Vec<_>>()
         };
-        parts.into_par_iter().flat_map_iter(of_part).collect()
+        parallel::map(0..self.system.parts(), of_part).into_iter().flatten().collect()
     }
 
     /// Multiplies a matrix by vectors in one read. Returns, for each vector and row, the exact sum
@@ -128,20 +126,18 @@ impl Residues {
         vectors: &[Vec<[Vec<i32>; 2]>],
     ) -> Vec<Vec<Vec<u64>>> {
         let prime_words = dimensions.columns * ROWS;
-        let tiles = matrix.par_chunks_exact(prime_words).enumerate();
+        let tiles = matrix.chunks_exact(prime_words).enumerate();
         let count = self.system.primes().len();
-        let residues: Vec<Vec<[u32; ROWS]>> = tiles
-            .map(|(i, tile)| {
-                let ys: Vec<[&[i32]; 2]> =
-                    vectors.iter().map(|vector| vector[i % count].each_ref().map(Vec::as_slice)).collect();
-                pass(tile, dimensions.columns, &ys, self.system.primes()[i % count])
-            })
-            .collect();
+        let residues = parallel::map(tiles, |(i, tile)| {
+            let ys: Vec<[&[i32]; 2]> =
+                vectors.iter().map(|vector| vector[i % count].each_ref().map(Vec::as_slice)).collect();
+            pass(tile, dimensions.columns, &ys, self.system.primes()[i % count])
+        });
         let value = |vector: usize, row: usize| {
             let of_group = &residues[row / ROWS * count..][..count];
             self.system.lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
         };
-        let rows = |vector| (0..dimensions.rows).into_par_iter().map(|row| value(vector, row)).collect();
+        let rows = |vector| parallel::map(0..dimensions.rows, |row| value(vector, row));
         (0..vectors.len()).map(rows).collect()
     }
 }

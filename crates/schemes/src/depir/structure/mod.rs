@@ -27,12 +27,11 @@ mod sorting;
 pub mod table;
 
 use papir_core::scratch::Scratch;
-use papir_core::{Blob, Progress, Result};
+use papir_core::{Blob, Progress, Result, parallel};
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::small_prime::{self, Shortest};
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_ring::crt::{Lift, Sums};
-use rayon::prelude::*;
 
 use super::simplex::Simplex;
 pub use effort::Effort;
@@ -153,8 +152,7 @@ impl Structure {
         // One prime for each thread at a time, which bounds the memory for values.
         let places: Vec<usize> = (0..primes.len()).collect();
         for places in places.chunks(rayon::current_num_threads().max(1)) {
-            let one = |&place: &usize| self.modulo(place, primes[place], first, groups);
-            let found: Vec<_> = places.par_iter().map(one).collect();
+            let found = parallel::map(places, |&place| self.modulo(place, primes[place], first, groups));
             for (&place, (values, own)) in places.iter().zip(&found) {
                 effort += *own;
                 let mut values = values.as_slice();

@@ -8,13 +8,12 @@
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Change, Progress, Records, Result};
+use papir_core::{AlignedBytes, Change, Progress, Records, Result, parallel};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::selection::{matrix_bytes, place};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::client::Query;
 use super::literal::{PackedDouble, Variant};
@@ -67,7 +66,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         progress.stage("first_level", queries.len() as u64);
         let firsts = self.first_level(&queries);
         let seconds: Vec<&SelectionQuery> = queries.iter().map(|query| &query.second).collect();
-        let online = || firsts.par_iter().map(|first| split_answer(&self.params, first)).collect();
+        let online = || parallel::map(&firsts, |first| split_answer(&self.params, first));
         self.second.answers(&seconds, "second_level", online, progress)
     }
 

@@ -6,13 +6,12 @@ use papir_core::cost::DividedWork;
 use papir_core::device::{Device, TileShape, Words};
 use papir_core::scheme::Shard;
 use papir_core::sections::SectionSource;
-use papir_core::{BlobSlice, Division, Progress, Result};
+use papir_core::{BlobSlice, Division, Progress, Result, parallel};
 use papir_kernels::{matvec_i16, matvec_i32};
 use papir_lattice::packing::inspiring::matrix::slots;
 use papir_lattice::packing::inspiring::{MatrixPacking, OnlineKey as Expanded, PartialInspiring, multiply};
 use papir_lattice::packing::{Bodies, OnlineKey};
 use papir_lattice::selection::{group_rows, matrix_bytes};
-use rayon::prelude::*;
 
 use super::literal::{Inspire2, NAME};
 use super::packings::{Packings, SEED, select};
@@ -147,12 +146,12 @@ impl Shard<Inspire2> for Inspire2Shard {
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let (params, count) = (&self.params, queries.len() as u64);
         progress.stage("read_keys", count);
-        let key = |query: &&Query| self.packings.key(params, query, self.packings.role(0));
-        let keys = queries.par_iter().map(key).collect::<Result<Vec<_>>>()?;
+        let role = self.packings.role(0);
+        let keys = parallel::try_map(queries, |query| self.packings.key(params, query, role))?;
         progress.stage("select", count);
         let bodies = self.first.select(params, queries);
         progress.stage("pack_first", count);
         let packed = self.first.pack(self.packings.packing(0), bodies, &keys.iter().collect::<Vec<_>>())?;
-        Ok(packed.par_iter().map(|bodies| bodies.to_words(params.rlwe().ring())).collect())
+        Ok(parallel::map(&packed, |bodies| bodies.to_words(params.rlwe().ring())))
     }
 }

@@ -7,7 +7,7 @@
 
 use papir_core::scheme::Combiner;
 use papir_core::sections::SectionSource;
-use papir_core::{BlobSlice, Error, Progress, Result};
+use papir_core::{BlobSlice, Error, Progress, Result, parallel};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
 use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
@@ -15,7 +15,6 @@ use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
-use rayon::prelude::*;
 
 use super::literal::{Inspire2, NAME};
 use super::packings::{PACKS, Packings, SEED, select};
@@ -66,7 +65,7 @@ impl SecondLevel {
             let keys = distinct.clone().map(|index| self.packings.key(&self.params, query, index));
             Ok(Keys(keys.collect::<Result<_>>()?))
         };
-        queries.par_iter().map(keys).collect()
+        parallel::try_map(queries, keys)
     }
 
     /// Keys of the first, second or third packing.
@@ -110,7 +109,7 @@ impl SecondLevel {
             let digits = body_digits(&self.params, first);
             respond(&self.params, packing, masks, &digits, &query.selectors[1], key)
         };
-        queries.par_iter().zip(firsts).zip(self.keys_of(keys, 2)).map(answer).collect()
+        parallel::try_map(queries.iter().zip(firsts).zip(self.keys_of(keys, 2)), answer)
     }
 
     /// Switches masks and bodies to the bits of an answer.
@@ -147,11 +146,11 @@ impl Combiner<Inspire2> for SecondLevel {
         let (ring, layout) = (self.params.rlwe().ring(), self.params.layout());
         let words = layout.blocks * layout.unit_words;
         let queries: Vec<&Query> = batch.iter().map(|(query, _)| *query).collect();
-        let bodies = |(_, first): &(&Query, &[u64])| {
+        let bodies = |(_, first): &(&Query, &[u64])| -> Result<Bodies> {
             Error::check_length("the words of all units", first.len(), words)?;
             Ok(Bodies::from_words(ring, layout.unit_words, first))
         };
-        let firsts: Vec<Bodies> = batch.par_iter().map(bodies).collect::<Result<_>>()?;
+        let firsts = parallel::try_map(batch, bodies)?;
         progress.stage("read_keys", queries.len() as u64);
         let keys = self.read_keys(&queries)?;
         self.answers(&queries, &firsts, &keys, progress)

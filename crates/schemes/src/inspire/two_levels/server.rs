@@ -17,13 +17,12 @@ use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{self, Combiner, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::scratch::{InMemory, Scratch, find_or_make};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Description, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Description, Progress, Records, Result, parallel};
 use papir_kernels::matvec_i16;
 use papir_lattice::packing::{Preprocessed, RingPacking};
 use papir_lattice::selection::{WordMatrix, write_columns};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::first::{DATABASE, First, MATRICES};
 use super::layout::{encode, read_column, read_unit, write_unit};
@@ -258,7 +257,7 @@ fn write_digits(params: &Params, prepared: &[Option<Preprocessed>], tiles: &mut 
     let (groups, blocks) = (params.digit_rows() / matvec_i16::ROWS, params.layout().blocks);
     for (i, packs) in prepared.chunks(BLOCK_COLUMNS).enumerate() {
         let digits = |pack: &Option<Preprocessed>| pack.as_ref().map(|pack| digit_column(params, &pack.a));
-        let columns: Vec<Option<Vec<i16>>> = packs.par_iter().map(digits).collect();
+        let columns = parallel::map(packs, digits);
         if columns.iter().all(Option::is_some) {
             let columns: Vec<Vec<i16>> = columns.into_iter().flatten().collect();
             write_columns(tiles, blocks, i * BLOCK_COLUMNS, &columns);

@@ -9,13 +9,12 @@
 //! that is right modulo q up to 2^-26 of a turn.
 
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result, parallel};
 use papir_lattice::wide::{Rlwe, RlweParams, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::wide::{Poly, Ring};
 use papir_ring::{Coefficients, CyclotomicRing};
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::pirouette::chain::{DEGREE, LOG2_P};
@@ -208,11 +207,11 @@ impl Parts {
         };
         let all = plain.iter().map(|(index, bytes)| (*index, bytes.as_slice())).flat_map(planes);
         let all: Vec<_> = all.map(|place| (place, fresh(rng))).collect();
-        let encrypt = |((index, bytes), fresh): ((usize, &[u8]), Zeroizing<[u8; FRESH_BYTES]>)| {
-            let (seed, mut rng) = randomness(&fresh, index, bytes);
+        // Fresh bytes stay in their place, where they are erased: moves would leave copies behind.
+        let encryptions = parallel::map(&all, |&((index, bytes), ref fresh)| {
+            let (seed, mut rng) = randomness(fresh, index, bytes);
             (index, seed, body(rlwe, key, &seed, bytes, &mut rng))
-        };
-        let encryptions: Vec<_> = all.into_par_iter().map(encrypt).collect();
+        });
         for (index, seed, body) in encryptions {
             self.seeds.bytes_mut()[index * SEED_BYTES..][..SEED_BYTES].copy_from_slice(&seed.0);
             self.bodies.slice_mut::<u16>()[index * DEGREE..][..DEGREE].copy_from_slice(&body);

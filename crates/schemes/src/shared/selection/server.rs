@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use papir_core::scratch::InMemory;
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, Error, Progress, Result};
+use papir_core::{AlignedBytes, Blob, Error, Progress, Result, parallel};
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::cdks::few::Leaf;
 use papir_lattice::packing::{Bodies, RingPacking};
@@ -12,7 +12,6 @@ use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
-use rayon::prelude::*;
 
 use super::bits::{Masks, Selection};
 use super::client::{SelectionAnswer, SelectionQuery};
@@ -135,7 +134,7 @@ impl<F: Family> PackedMatrix<F> {
     ) -> Result<Vec<SelectionAnswer>> {
         let count = queries.len() as u64;
         progress.stage("read_keys", count);
-        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
+        let keys = parallel::try_map(queries, |query| self.read_key(query))?;
         progress.stage(select, count);
         let selected = self.select(queries, &singles());
         progress.stage("pack", count);
@@ -168,7 +167,8 @@ impl<F: Family> PackedMatrix<F> {
         let (ring, bits) = (rlwe.ring(), bits.query);
         let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
         let sums = counts.storage.matrix(counts.columns, &self.tiles).select(&selectors, bits);
-        let selected = sums.into_par_iter().zip(&selectors).zip(singles).map(|((sums, selector), words)| {
+        let selected = sums.into_iter().zip(&selectors).zip(singles);
+        parallel::map(selected, |((sums, selector), words)| {
             let masks = self.singles.iter().map(|masks| masks.of_single_words(ring, words, counts.columns));
             let bodies = self.single_bodies(words, selector);
             Selected {
@@ -176,8 +176,7 @@ impl<F: Family> PackedMatrix<F> {
                 singles: masks.flatten().zip(bodies).collect(),
                 added: Vec::new(),
             }
-        });
-        selected.collect()
+        })
     }
 
     /// Σ word·entry of the selector for each single row, lifted to q.
@@ -203,8 +202,8 @@ impl<F: Family> PackedMatrix<F> {
         }
         let bodies = selected.iter().map(|one| one.bodies.clone()).collect();
         let packed = self.packs.pack(&self.packing, bodies, keys)?;
-        let packed = packed.into_par_iter().zip(selected).zip(keys);
-        packed.map(|((bodies, one), key)| self.pack_singles(Selected { bodies, ..one }, key)).collect()
+        let packed = packed.into_iter().zip(selected).zip(keys);
+        parallel::try_map(packed, |((bodies, one), key)| self.pack_singles(Selected { bodies, ..one }, key))
     }
 
     /// Packs the single rows at the places after the others.
@@ -316,8 +315,8 @@ fn row_masks<'a, F: Family>(
 fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
     let (capacity, group_rows) = (counts.capacity, counts.storage.group_rows());
     let group = counts.storage.matrix_bytes(1, counts.columns) as usize;
-    let groups = old.par_chunks_exact(group).zip(new.par_chunks_exact(group));
-    let differs: Vec<bool> = groups.map(|(old, new)| old != new).collect();
+    let groups = old.chunks_exact(group).zip(new.chunks_exact(group));
+    let differs = parallel::map(groups, |(old, new)| old != new);
     let groups_of = |pack: usize| pack * capacity / group_rows..((pack + 1) * capacity).div_ceil(group_rows);
     (0..counts.packs()).map(|pack| differs[groups_of(pack)].contains(&true)).collect()
 }

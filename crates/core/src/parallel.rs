@@ -1,0 +1,142 @@
+//! Work that threads share, described by ordinary iterators.
+//!
+//! Every item is a piece of work of at least microseconds: a column, a pack, a query. Threads take pieces
+//! from both halves of what is left, so that unequal pieces even out. Only the smallest part of these
+//! functions is compiled for every use: rayon's own iterators were a third of the code of the schemes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+/// Does `work` for every item.
+pub fn for_each<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
+    map(items, work);
+}
+
+/// The results of `work` for every item, in the items' order.
+pub fn map<T: Send, R: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let slots: Vec<Mutex<Slot<T, R>>> = items.into_iter().map(|item| Mutex::new(Slot::Item(item))).collect();
+
+    share(slots.len(), &|place| {
+        // Nobody else ever locks this slot, also when a thread that waits in `work` takes another piece.
+        let mut slot = slots[place].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Slot::Item(item) = std::mem::replace(&mut *slot, Slot::Taken) {
+            *slot = Slot::Result(work(item));
+        }
+    });
+
+    slots.into_iter().filter_map(Slot::result).collect()
+}
+
+/// The results of `work` for every item, in the items' order.
+///
+/// # Errors
+/// The first error in the items' order, of the work that was done. None is begun after an error.
+pub fn try_map<T: Send, R: Send, E: Send>(
+    items: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let failed = AtomicBool::new(false);
+
+    let results = map(items, |item| {
+        if failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = work(item);
+        if result.is_err() {
+            failed.store(true, Ordering::Relaxed);
+        }
+        Some(result)
+    });
+
+    results.into_iter().flatten().collect()
+}
+
+/// Does `work` for every item, until it fails.
+///
+/// # Errors
+/// As [`try_map`].
+pub fn try_for_each<T: Send, E: Send>(
+    items: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    try_map(items, work).map(drop)
+}
+
+/// What one piece of work takes and leaves.
+enum Slot<T, R> {
+    Item(T),
+    Taken,
+    Result(R),
+}
+
+impl<T, R> Slot<T, R> {
+    fn result(slot: Mutex<Self>) -> Option<R> {
+        match slot.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Self::Result(result) => Some(result),
+            Self::Item(_) | Self::Taken => None,
+        }
+    }
+}
+
+/// Calls `work` once for each number below `count`.
+fn share(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..count).into_par_iter().for_each(work);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        let squares = map(0..1_000u64, |x| x * x);
+        assert_eq!(squares, (0..1_000).map(|x| x * x).collect::<Vec<_>>());
+        assert_eq!(map(Vec::<u8>::new(), |x| x), Vec::new());
+    }
+
+    #[test]
+    fn every_part_of_a_slice_is_written_once() {
+        let mut words = vec![0u32; 1_000];
+        for_each(words.chunks_mut(7).enumerate(), |(part, words)| {
+            words.iter_mut().for_each(|word| *word += part as u32 + 1);
+        });
+        assert_eq!(words, (0..1_000).map(|place| place / 7 + 1).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn work_may_share_work_in_turn() {
+        let sums = map(0..40u64, |x| map(0..40, |y| x * y).into_iter().sum::<u64>());
+        assert_eq!(sums, (0..40).map(|x| x * 780).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_first_error_in_order_is_returned() {
+        let even = |x: u32| if x.is_multiple_of(2) { Ok(x / 2) } else { Err(x) };
+        assert_eq!(try_map([0, 2, 4], even), Ok(vec![0, 1, 2]));
+        assert_eq!(try_map([0, 3, 4], even), Err(3));
+        assert_eq!(try_for_each([2, 5], |x| even(x).map(drop)), Err(5));
+    }
+
+    #[test]
+    fn nothing_is_begun_after_an_error() {
+        let begun = AtomicUsize::new(0);
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let failed = one.install(|| {
+            try_for_each(0..100, |_| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                Err(())
+            })
+        });
+        assert_eq!((failed, begun.into_inner()), (Err(()), 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "the fifth")]
+    fn a_panic_reaches_the_caller() {
+        for_each(0..10, |x| assert_ne!(x, 5, "the fifth"));
+    }
+}
