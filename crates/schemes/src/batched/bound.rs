@@ -22,20 +22,31 @@ use super::code::Buckets;
 /// Widest groups considered, relative to the capacity. In wider ones most buckets would hold no
 /// wanted record.
 const MAX_WIDTH_FACTOR: usize = 16;
-/// Steps of the search for z; each narrows log z by 0.62.
-const STEPS: usize = 32;
 /// Logarithm of a part of the largest term so small that 2^20 of them change no digit of the sum.
 const NEGLIGIBLE: f64 = -60.0;
-/// Range of the search for log z.
+/// Range of the search for ln z.
 const LOG_Z: (f64, f64) = (-40.0, 120.0);
+/// Most steps of the search. It mostly takes three.
+const MOST_STEPS: usize = 32;
+/// A step in ln z that changes no digit of a bound: near the minimum a bound changes with its square.
+const LAST_STEP: f64 = 1e-6;
 
 /// log₂ of a bound on the probability that `capacity` of `records` records find no places; −∞ if
 /// they always do.
 pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) -> f64 {
     let capacity = capacity.min(usize::try_from(records).unwrap_or(usize::MAX));
     let factorials = LogFactorials::new(capacity.max(buckets.width));
-    let term = |t| factorials.choose(capacity, t + 1) + within(&factorials, buckets, records, t);
-    let terms: Vec<f64> = (buckets.functions..capacity.min(buckets.count() + 1)).map(term).collect();
+    let group = Group::new(&factorials, buckets, records);
+
+    // The best z for t + 1 is close to the best for t.
+    let mut log_z = 0.0;
+    let mut terms = Vec::with_capacity(capacity);
+    for t in buckets.functions..capacity.min(buckets.count() + 1) {
+        let inner = group.least(t, log_z);
+        log_z = inner.log_z;
+        terms.push(factorials.choose(capacity, t + 1) + inner.value);
+    }
+
     (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
 }
 
@@ -67,35 +78,119 @@ pub(super) fn most_width(capacity: usize, records: u64) -> usize {
     usize::try_from(records).unwrap_or(usize::MAX).clamp(1, MAX_WIDTH_FACTOR * capacity.max(1))
 }
 
-/// ln of a bound on the inner sum.
-fn within(factorials: &LogFactorials, buckets: Buckets, records: u64, t: usize) -> f64 {
-    let width = buckets.width;
-    // Each group has at least one of the t buckets.
-    let most = width.min(t + 1 - buckets.functions);
-    let share = buckets.records(records) as f64 / records as f64;
-    let log_share = |x: usize| (x as f64 * share).min(1.0).ln();
-    let coefficient = |x: usize| factorials.choose(width, x) + (t + 1) as f64 * log_share(x);
-    let coefficients: Vec<f64> = (1..=most).map(coefficient).collect();
-    let at = |log_z: f64| {
-        let terms: Vec<f64> =
-            (1u32..).zip(&coefficients).map(|(x, value)| value + f64::from(x) * log_z).collect();
-        buckets.functions as f64 * log_sum(&terms) - t as f64 * log_z
-    };
-    least(at, LOG_Z)
+/// Logarithms of the parts of F_t(z): C(g, x) and the share of x buckets, for x from 1.
+struct Group {
+    functions: usize,
+    choices: Vec<f64>,
+    shares: Vec<f64>,
 }
 
-/// Approximate minimum of a convex function. Any value of it is a valid bound.
-fn least(f: impl Fn(f64) -> f64, (mut from, mut to): (f64, f64)) -> f64 {
-    const GOLDEN: f64 = 0.618;
-    for _ in 0..STEPS {
-        let (left, right) = (to - GOLDEN * (to - from), from + GOLDEN * (to - from));
-        if f(left) < f(right) {
-            to = right;
-        } else {
-            from = left;
+/// A bound on the inner sum, in logarithms, and where it is.
+struct Bound {
+    log_z: f64,
+    value: f64,
+}
+
+/// F_t(z) in logarithms, and the distribution of x with its terms as weights.
+struct Sum {
+    log: f64,
+    mean: f64,
+    variance: f64,
+}
+
+impl Group {
+    fn new(factorials: &LogFactorials, buckets: Buckets, records: u64) -> Self {
+        let share = buckets.records(records) as f64 / records as f64;
+        let sizes = 1..=buckets.width;
+
+        Self {
+            functions: buckets.functions,
+            choices: sizes.clone().map(|x| factorials.choose(buckets.width, x)).collect(),
+            shares: sizes.map(|x| (x as f64 * share).min(1.0).ln()).collect(),
         }
     }
-    f(from.midpoint(to))
+
+    /// The least w·ln F_t(z) − t·ln z, up to [`LAST_STEP`]. Every value of it is a valid bound.
+    ///
+    /// It is convex in ln z, so that Newton's steps lead to its minimum, where w·E(x) = t. A step out
+    /// of the range in which the minimum lies is replaced by the middle of the range.
+    fn least(&self, t: usize, start: f64) -> Bound {
+        let functions = self.functions as f64;
+        let wanted = t as f64;
+        let (mut from, mut to) = LOG_Z;
+        let mut log_z = start;
+
+        for _ in 0..MOST_STEPS {
+            let sum = self.sum(t, log_z);
+            let slope = functions * sum.mean - wanted;
+            if slope > 0.0 {
+                to = log_z;
+            } else {
+                from = log_z;
+            }
+
+            let newton = log_z - slope / (functions * sum.variance);
+            let next = if newton > from && newton < to { newton } else { from.midpoint(to) };
+            let step = (next - log_z).abs();
+            // One x alone makes the bound the same everywhere.
+            if slope == 0.0 || step < LAST_STEP {
+                break;
+            }
+            log_z = next;
+        }
+
+        Bound { log_z, value: functions * self.sum(t, log_z).log - wanted * log_z }
+    }
+
+    /// The terms are log-concave in x, as binomials and powers are: they fall on both sides of the
+    /// largest, and those beyond a negligible one are left out.
+    fn sum(&self, t: usize, log_z: f64) -> Sum {
+        // Each group has at least one of the t buckets.
+        let most = self.choices.len().min(t + 1 - self.functions);
+        let power = (t + 1) as f64;
+        let term = |i: usize| self.choices[i] + power * self.shares[i] + (i + 1) as f64 * log_z;
+
+        let rises = |i: usize| term(i + 1) > term(i);
+        let largest = partition_point(most - 1, rises);
+        let peak = term(largest);
+
+        let weight = |i: usize| {
+            let below = term(i) - peak;
+            (below > NEGLIGIBLE).then(|| (i as f64 - largest as f64, below.exp()))
+        };
+        let left = (0..largest).rev().map_while(weight);
+        let right = (largest..most).map_while(weight);
+
+        let mut total = 0.0;
+        let mut first = 0.0;
+        let mut second = 0.0;
+        for (distance, weight) in left.chain(right) {
+            total += weight;
+            first += weight * distance;
+            second += weight * distance * distance;
+        }
+
+        let shift = first / total;
+        Sum {
+            log: peak + f64::ln(total),
+            mean: (largest + 1) as f64 + shift,
+            variance: second / total - shift * shift,
+        }
+    }
+}
+
+/// The first number below `count` for which `holds` no longer does; `count` if it always does.
+fn partition_point(count: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut from, mut to) = (0, count);
+    while from < to {
+        let middle = from.midpoint(to);
+        if holds(middle) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    from
 }
 
 /// ln Σ eˣ.
