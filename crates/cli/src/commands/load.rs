@@ -21,6 +21,8 @@ use papir_plan::units;
 
 /// Exit code if lookups failed.
 const LOOKUPS_FAILED: u8 = 1;
+/// Longest time for which a failed request is tried again.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum number of keys in a file.
 const MAX_KEYS: usize = 1_000_000;
 
@@ -69,7 +71,9 @@ const EXAMPLES: &str = "Examples:
   papir load http://127.0.0.1:7470 --clients 64 --seconds 60 --keys words.csv --json";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.trust.add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
+    let mut options = arguments.trust.add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
+    // A lookup of a service that has stopped is tried again for as long as the load lasts.
+    options.patience = Some(LONGEST_PATIENCE.min(Duration::from_secs(arguments.seconds)));
     let connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let wanted = match &arguments.keys {
         Some(file) => Workload::Keys(keys(file)?),
