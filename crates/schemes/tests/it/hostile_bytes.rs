@@ -7,8 +7,8 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
     ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
 };
-use papir_core::sections::{MemorySections, SectionSink, SectionSource};
-use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
+use papir_core::sections::{MemorySections, SectionSource};
+use papir_core::{Blob, Goal, NoProgress, RecordBuffer, Result, Shape};
 use rayon::prelude::*;
 
 fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedServer> {
@@ -127,15 +127,27 @@ fn hostile_sections(scheme: &dyn ErasedScheme, rounds: usize) {
     server.save(&mut good).unwrap();
     let names: Vec<String> = good.names().map(str::to_owned).collect();
     for name in names.iter().cycle().take(rounds * names.len()) {
-        let mut bad = MemorySections::default();
-        for other in &names {
-            let bytes = good.get(other).unwrap();
-            let bytes = if other == name { mutate(&bytes, &mut rng) } else { bytes.to_vec() };
-            bad.put(other, &[&bytes]).unwrap();
-        }
-        if let Ok(server) = scheme.load(&bad) {
+        let changed = Changed { good: &good, name, bytes: mutate(&good.get(name).unwrap(), &mut rng) };
+        if let Ok(server) = scheme.load(&changed) {
             drop(server.answer(peer.session(sent.ticket.as_ref()), &sent.query));
         }
+    }
+}
+
+/// Sections of which one has other bytes.
+struct Changed<'a> {
+    good: &'a MemorySections,
+    name: &'a str,
+    bytes: Vec<u8>,
+}
+
+impl SectionSource for Changed<'_> {
+    fn get(&self, name: &str) -> Result<Blob> {
+        if name == self.name { Ok(Blob::copy_of(&self.bytes)) } else { self.good.get(name) }
+    }
+
+    fn length(&self, name: &str) -> Result<usize> {
+        if name == self.name { Ok(self.bytes.len()) } else { self.good.length(name) }
     }
 }
 

@@ -138,7 +138,7 @@ fn whitened(server: &Server, element: u64) -> Vec<u32> {
 #[test]
 fn measured_noise_is_as_predicted() {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
-    for (sizes, count) in [(&[][..], 4096), (&[3], 6000), (&[8], 32768), (&[12], 12000), (&[4, 8], 8192)] {
+    for (sizes, count) in [(&[][..], 1024), (&[3], 1500), (&[8], 8192), (&[12], 3000), (&[4, 8], 2048)] {
         let shape = Shape::of_bytes(count, 4096).unwrap();
         let interpolation = Interpolation::of_variables(sizes).unwrap();
         let params = Params::with_interpolation(shape, interpolation).unwrap();

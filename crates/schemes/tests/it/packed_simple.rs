@@ -40,8 +40,8 @@ fn records_are_retrieved_from_columns_of_every_height<F: Form>() {
         (3000, 13, 2),
         (50, 3000 * 8, 3),
         (9, 5000 * 8, 2),
-        (9, 5000 * 8, 12),
-        (2, 32_768 * 8 - 3, 8),
+        (4, 5000 * 8, 5),
+        (2, 8192 * 8 - 3, 2),
     ] {
         let records = records(Shape::new(count, bits).unwrap(), 3);
         let shape = Shape::new(count, bits).unwrap();

@@ -64,7 +64,7 @@ fn check(case: &Case, count: usize) {
 
 fn inspire_divides(counts: &[usize]) {
     // Records shorter than a ring element, and of 3 chunks.
-    for shape in [(1 << 15, 8 * 256), (600, 8 * 9000)] {
+    for shape in [(1 << 13, 8 * 256), (200, 8 * 9000)] {
         let case = prepare("inspire", shape, Choice::Columns(64));
         counts.iter().for_each(|count| check(&case, *count));
     }
@@ -136,7 +136,7 @@ impl SectionSource for Counting<'_> {
 #[test]
 fn a_shard_reads_its_part_only() {
     for (scheme, shape, choice) in [
-        ("inspire", (1 << 15, 8 * 256), Choice::Columns(64)),
+        ("inspire", (1 << 13, 8 * 256), Choice::Columns(64)),
         ("inspire2", (1 << 15, 8 * 64), Choice::Packed { columns: 64, words: 32 }),
         ("simple", (5000, 8 * 100), Choice::Columns(200)),
     ] {
@@ -212,7 +212,7 @@ impl Scratch for Tasks<'_> {
 fn tasks_prepare_the_same_database() {
     let scheme = registry::by_name("inspire").unwrap();
     // Short records, and records of several chunks.
-    for (shape, columns) in [((1 << 14, 8 * 256), 131), ((300, 8 * 9000), 64)] {
+    for (shape, columns) in [((1 << 13, 8 * 256), 131), ((150, 8 * 9000), 32)] {
         let mut rng = ChaCha20Rng::seed_from_u64(shape.0);
         let mut records = RecordBuffer::zeroed(Shape::new(shape.0, shape.1).unwrap());
         rng.fill_bytes(records.packed_mut());

@@ -85,20 +85,20 @@ fn every_script(name: &str) {
     play(name, &scripts::all());
 }
 
-/// Plays a sixth of the scripts against a scheme, and other sixths against the next ones in the list.
-/// Against `simple`, the quickest, all of them are played; against slow ones fewer. Long tests play
-/// every script.
+/// Plays a twelfth of the scripts against a scheme, and other twelfths against the next ones in the
+/// list. Against `simple`, the quickest, half of them are played; against slow ones fewer. Long tests
+/// play every script.
 fn some_of_the_scripts(name: &str) {
     let listed = schemes::private_schemes().iter().position(|listed| *listed == name.replace('_', "-"));
     let listed = listed.expect("a private scheme");
     let all = scripts::all().into_iter().enumerate();
     // A session with zipdouble is one with zip whose tickets take much longer.
     let one_in = match name {
-        "simple" => 1,
-        "inspire2" | "simpleypir" | "zip" | "pirouette_encrypted" | "respire" => 10,
-        "pirouette" => 16,
+        "simple" => 2,
+        "inspire2" | "simpleypir" | "zip" | "pirouette_encrypted" | "respire" => 20,
+        "pirouette" => 24,
         "zipdouble" => 32,
-        _ => 6,
+        _ => 12,
     };
     let some = all.filter(|(index, _)| index % one_in == listed % one_in);
     let some: Vec<Script> = some.map(|(_, script)| script).collect();
